@@ -1,0 +1,54 @@
+# Each target sets up .venv by itself, once, from the lock files. Needs make and Python 3.11 or newer, nothing else.
+# PYTHON=python3.12 names the interpreter of a new .venv; ARGS="..." is passed on to the command of the target.
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+READY := .venv/.ready
+LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fewest --python-version 3.11 \
+	--generate-hashes --custom-compile-command "make lock" pyproject.toml
+
+# Compiled modules are wanted: without them every process starts many times slower.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help up test lint format bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1 \t\2/p' Makefile | expand -t 14
+
+up: $(READY) ## Start server, worker and API, and print the address (ARGS="--port 9000")
+	@$(BIN)/melm up $(ARGS)
+
+test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient")
+	@$(BIN)/pytest -q $(ARGS)
+
+lint: $(READY) ## Check style, types and the direction of imports; changes nothing
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(READY) ## Measure speed and write bench/README.md
+	@$(BIN)/python -m bench $(ARGS)
+
+lock: $(READY) ## Compile the lock files anew from pyproject.toml (ARGS=--upgrade takes newer versions)
+	@$(LOCK) --output-file requirements.txt $(ARGS)
+	@$(LOCK) --output-file requirements-dev.txt $(ARGS) --extra dev --constraint requirements.txt
+
+clean: ## Remove .venv and all caches; data of "make up" stays
+	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'melm needs Python 3.11 or newer as "$(PYTHON)"; name another one by "make PYTHON=python3.12 ...".'; exit 1; }
+	@echo "Setting up .venv from requirements-dev.txt (once; a minute or two)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
