@@ -49,6 +49,6 @@ $(READY): pyproject.toml requirements-dev.txt
 		|| { echo 'melm needs Python 3.11 or newer as "$(PYTHON)"; name another one by "make PYTHON=python3.12 ...".'; exit 1; }
 	@echo "Setting up .venv from requirements-dev.txt (once; a minute or two)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
+	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
