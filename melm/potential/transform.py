@@ -1,0 +1,133 @@
+"""Sums of exp(i xi . u) between rows u and a regular grid of frequencies xi, in both directions.
+
+Two transforms with one face: `Separable` multiplies small tables of sines and cosines, best for few rows; `Nonuniform`
+calls a non-uniform FFT, best for many. Each says at which frequencies it holds its values, and how often each value counts
+in a sum over the whole grid (a real density has phi(-xi) = conj phi(xi), so half the grid can be enough).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.rows import Array
+
+Spectrum: TypeAlias = npt.NDArray[np.complex128]
+Modes: TypeAlias = tuple[int, ...]  # highest frequency index of each axis
+
+
+class Transform(Protocol):
+    """Rows of one class, as angles (n, k): coordinate times frequency step."""
+
+    def forward(self) -> Spectrum:
+        """Mean over rows of exp(i m . angles), at the held grid indices m."""
+
+    def backward(self, spectra: Spectrum) -> Array:
+        """(n, k): column j is the real part of the sum over held m of spectra[j] * exp(i m . angles)."""
+
+
+class Separable:
+    """One or two axes. Holds indices 0..M of the first axis and -M..M of the second."""
+
+    def __init__(self, angles: Array, modes: Modes, tolerance: float) -> None:
+        self._tables = [_powers(angles[:, axis], m + 1) for axis, m in enumerate(modes)]
+
+    @staticmethod
+    def indices(modes: Modes) -> list[Array]:
+        """Grid indices of each axis, shaped to broadcast over the held grid."""
+        first, *rest = modes
+        return _broadcast([np.arange(first + 1.0), *(np.arange(-m, m + 1.0) for m in rest)])
+
+    @staticmethod
+    def multiplicity(modes: Modes) -> Array:
+        """How often each held value counts: all but index 0 of the first axis stand for their mirror image too."""
+        return _broadcast([np.where(np.arange(modes[0] + 1) > 0, 2.0, 1.0), *(np.ones(1) for _ in modes[1:])])[0]
+
+    def forward(self) -> Spectrum:
+        if len(self._tables) == 1:
+            mean: Spectrum = self._tables[0].mean(axis=0)
+            return mean
+        first, second = (table.view(np.float64) for table in self._tables)
+        products = (first.T @ second).reshape(first.shape[1] // 2, 2, -1, 2) / len(first)
+        cc, cs, sc, ss = products[:, 0, :, 0], products[:, 0, :, 1], products[:, 1, :, 0], products[:, 1, :, 1]
+        positive, negative = (cc - ss) + 1j * (sc + cs), (cc + ss) + 1j * (sc - cs)
+        return np.concatenate([negative[:, :0:-1], positive], axis=1)
+
+    def backward(self, spectra: Spectrum) -> Array:
+        if len(self._tables) == 1:
+            line: Array = (self._tables[0] @ spectra[0]).real[:, None]
+            return line
+        first, second = (table.view(np.float64) for table in self._tables)
+        n_second = second.shape[1] // 2
+        positive = spectra[:, :, n_second - 1 :]
+        negative = np.zeros_like(positive)
+        negative[:, :, 1:] = spectra[:, :, n_second - 2 :: -1]
+        tables = np.empty((first.shape[1] // 2, 2, 2, n_second, 2))  # first index, cos/sin, component, second index, cos/sin
+        tables[:, 0, :, :, 0] = (positive.real + negative.real).swapaxes(0, 1)
+        tables[:, 1, :, :, 1] = (negative.real - positive.real).swapaxes(0, 1)
+        tables[:, 1, :, :, 0] = -(positive.imag + negative.imag).swapaxes(0, 1)
+        tables[:, 0, :, :, 1] = (negative.imag - positive.imag).swapaxes(0, 1)
+        mixed = (first @ tables.reshape(first.shape[1], -1)).reshape(len(first), 2, -1)
+        result: Array = np.einsum("njm,nm->nj", mixed, second)
+        return result
+
+
+class Nonuniform:
+    """Up to three axes, by finufft. Holds indices -M..M of every axis."""
+
+    def __init__(self, angles: Array, modes: Modes, tolerance: float) -> None:
+        self._angles = np.ascontiguousarray(angles.T)  # (k, n)
+        self._shape = tuple(2 * m + 1 for m in modes)
+        self._tolerance = max(tolerance, 1e-14)
+
+    @staticmethod
+    def indices(modes: Modes) -> list[Array]:
+        return _broadcast([np.arange(-m, m + 1.0) for m in modes])
+
+    @staticmethod
+    def multiplicity(modes: Modes) -> Array:
+        return np.ones((1,) * len(modes))
+
+    def forward(self) -> Spectrum:
+        n_rows = self._angles.shape[1]
+        plan = self._plan(1)
+        spectrum: Spectrum = plan.execute(np.full(n_rows, 1 / n_rows, dtype=np.complex128))
+        return spectrum
+
+    def backward(self, spectra: Spectrum) -> Array:
+        # Spectra of real functions: two of them travel as the real and the imaginary part of one transform.
+        result = np.empty((len(spectra), self._angles.shape[1]))
+        plan = self._plan(2)
+        for j in range(0, len(spectra), 2):
+            values = plan.execute(spectra[j] + 1j * spectra[j + 1] if j + 1 < len(spectra) else spectra[j])
+            result[j] = values.real
+            if j + 1 < len(spectra):
+                result[j + 1] = values.imag
+        return result.T
+
+    def _plan(self, kind: int) -> Any:
+        import finufft  # here, because it takes a while to load and many fits never need it
+
+        plan = finufft.Plan(kind, self._shape, eps=self._tolerance, isign=1, nthreads=1)
+        plan.setpts(*self._angles)
+        return plan
+
+
+def _powers(angles: Array, count: int) -> Spectrum:
+    """exp(i m angle) for m = 0..count-1, by doubling: (n, count)."""
+    table = np.empty((len(angles), count), dtype=np.complex128)
+    table[:, 0] = 1
+    if count > 1:
+        table[:, 1] = np.exp(1j * angles)
+    size = 2
+    while size < count:
+        stop = min(2 * size, count)
+        table[:, size:stop] = table[:, : stop - size] * (table[:, size - 1] * table[:, 1])[:, None]
+        size = stop
+    return table
+
+
+def _broadcast(axes: list[Array]) -> list[Array]:
+    return [axis.reshape((1,) * j + (-1,) + (1,) * (len(axes) - j - 1)) for j, axis in enumerate(axes)]
