@@ -96,13 +96,18 @@ class WhitenedDivergence:
                 return owners, Z
         return owners | self._exact(self._cross_pairs, Z, S, near_only=True), Z
 
-    def _cheapest(self, costs: Mapping[Pair, float], Z: list[Array], S: Array, tolerance: float) -> dict[Pair, Potentials]:
+    def _cheapest(
+        self, costs: Mapping[Pair, float], Z: list[Array], S: Array, tolerance: float
+    ) -> dict[Pair, Potentials]:
         """One grid for all classes, or for each pair the cheaper of a grid of its own and the exact form."""
+        shared = shared_grid(self._pairs, Z, S, tolerance)
+        exact = np.inf if self.form == "spectral" else sum(costs.values())
+        if shared and shared.excess <= len(Z) and shared.cost <= exact:
+            return dict.fromkeys(self._pairs, SpectralPotentials(shared, Z, S))
         grids = {pair: pair_grid(pair, Z, S, tolerance) for pair in self._pairs}
         if self.form == "spectral":
             costs = {pair: np.inf if grids[pair] else cost for pair, cost in costs.items()}
         separate = sum(min(cost, grid.cost) if (grid := grids[pair]) else cost for pair, cost in costs.items())
-        shared = shared_grid(self._pairs, Z, S, tolerance)
         if shared and shared.cost <= separate:
             return dict.fromkeys(self._pairs, SpectralPotentials(shared, Z, S))
         owners: dict[Pair, Potentials] = {}

@@ -25,7 +25,9 @@ def check_labels(y: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], npt.NDArray[An
     return codes, classes
 
 
-def check_labelled(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp], npt.NDArray[Any]]:
+def check_labelled(
+    X: npt.ArrayLike, y: npt.ArrayLike
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp], npt.NDArray[Any]]:
     """X as a float array (float32 stays so), class codes and classes."""
     X = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
     check_consistent_length(X, y)

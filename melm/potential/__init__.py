@@ -49,3 +49,9 @@ def whitening_basis(S: Array) -> Array:
     """T with T^T S T = I, for a small positive definite S."""
     basis: Array = np.linalg.inv(np.linalg.cholesky(S)).T
     return basis
+
+
+def rotate(Z: Array, basis: Array) -> Array:
+    """Z @ basis with contiguous columns, on which extremes and transforms run several times faster."""
+    rotated: Array = (basis.T @ Z.T).T
+    return rotated

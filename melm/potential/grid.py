@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from melm.potential import Pair, whitening_basis
+from melm.potential import Pair, rotate, whitening_basis
 from melm.potential.transform import Modes, Nonuniform, Separable
 from melm.rows import Array
 
@@ -26,6 +26,7 @@ class Grid:
     tolerance: float
     transform: type[Separable] | type[Nonuniform]
     cost: float  # estimated seconds
+    excess: float  # how many times more points than classes of one common smoothing would need
 
     @property
     def classes(self) -> list[int]:
@@ -59,7 +60,7 @@ def _grid(
     The Gaussian ends at frequency reach * finest, and periodic images stay reach * widest apart.
     """
     classes = sorted({c for pair in pairs for c in pair})
-    U = [Z[c] @ basis for c in classes]
+    U = [rotate(Z[c], basis) for c in classes]
     low = np.min([u.min(axis=0) for u in U], axis=0)
     high = np.max([u.max(axis=0) for u in U], axis=0)
     reach = np.sqrt(-2 * np.log(tolerance))
@@ -72,7 +73,15 @@ def _grid(
     separable, nonuniform = separable_cost(n_rows, modes), nonuniform_cost(n_rows, modes, len(classes), tolerance)
     cheapest: type[Separable] | type[Nonuniform] = Separable if separable < nonuniform else Nonuniform
     return Grid(
-        tuple(pairs), basis, (low + high) / 2, step, modes, tolerance, cheapest, cost=min(separable, nonuniform)
+        pairs=tuple(pairs),
+        basis=basis,
+        center=(low + high) / 2,
+        step=step,
+        modes=modes,
+        tolerance=tolerance,
+        transform=cheapest,
+        cost=min(separable, nonuniform),
+        excess=float(np.prod(finest * widest)),
     )
 
 
@@ -91,4 +100,4 @@ def nonuniform_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float)
     n_components = len(modes)
     points = float(np.prod([4 * m + 2 for m in modes]))
     transforms = n_classes * (1 + (n_components + 1) // 2)
-    return float(5e-4 * n_classes + 2e-8 * points * transforms + n_rows * (1.5e-7 + 1.5e-9 * width**n_components))
+    return float(8e-4 * n_classes + 1.4e-8 * points * transforms + n_rows * (1.5e-7 + 1.5e-9 * width**n_components))

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from melm.potential import Gradient, Pair
+from melm.potential import Gradient, Pair, rotate
 from melm.potential.grid import Grid
 from melm.potential.transform import Spectrum
 from melm.rows import Array
@@ -32,7 +32,8 @@ class SpectralPotentials:
         measure = float(np.prod(grid.step / (2 * np.pi)) * abs(np.linalg.det(T)))
         self._weights = measure * grid.transform.multiplicity(grid.modes)
         self._transforms = {
-            c: grid.transform((Z[c] @ T - grid.center) * grid.step, grid.modes, grid.tolerance) for c in grid.classes
+            c: grid.transform(rotate(Z[c], T * grid.step) - grid.center * grid.step, grid.modes, grid.tolerance)
+            for c in grid.classes
         }
         self._damping = {c: self._gaussian(T.T @ S[c] @ T) for c in grid.classes}
         self._psi = {c: self._transforms[c].forward() * self._damping[c] for c in grid.classes}
@@ -54,7 +55,7 @@ class SpectralPotentials:
             gradient.smoothing[c] -= T @ (smoothing / 2) @ T.T
             spectra = np.stack([1j * frequency * spectrum for frequency in self._frequencies])
             rows = self._transforms[c].backward(spectra)
-            gradient.rows[c] += rows @ (T.T / len(rows))
+            gradient.rows[c] += rotate(rows, T.T / len(rows))
 
     def _slopes(self, c: int, weights: Mapping[Pair, float]) -> list[tuple[int, float]]:
         """Partners b of class c with d f / d ip_cb; a class with itself counts for both of its places."""

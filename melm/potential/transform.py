@@ -17,6 +17,8 @@ from melm.rows import Array
 Spectrum: TypeAlias = npt.NDArray[np.complex128]
 Modes: TypeAlias = tuple[int, ...]  # highest frequency index of each axis
 
+CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sorting the rows first only costs time
+
 
 class Transform(Protocol):
     """Rows of one class, as angles (n, k): coordinate times frequency step."""
@@ -64,7 +66,9 @@ class Separable:
         positive = spectra[:, :, n_second - 1 :]
         negative = np.zeros_like(positive)
         negative[:, :, 1:] = spectra[:, :, n_second - 2 :: -1]
-        tables = np.empty((first.shape[1] // 2, 2, 2, n_second, 2))  # first index, cos/sin, component, second index, cos/sin
+        tables = np.empty(
+            (first.shape[1] // 2, 2, 2, n_second, 2)
+        )  # first index, cos/sin, component, second index, cos/sin
         tables[:, 0, :, :, 0] = (positive.real + negative.real).swapaxes(0, 1)
         tables[:, 1, :, :, 1] = (negative.real - positive.real).swapaxes(0, 1)
         tables[:, 1, :, :, 0] = -(positive.imag + negative.imag).swapaxes(0, 1)
@@ -78,7 +82,7 @@ class Nonuniform:
     """Up to three axes, by finufft. Holds indices -M..M of every axis."""
 
     def __init__(self, angles: Array, modes: Modes, tolerance: float) -> None:
-        self._angles = np.ascontiguousarray(angles.T)  # (k, n)
+        self._angles = np.ascontiguousarray(angles.T)  # (k, n), no copy where columns are contiguous
         self._shape = tuple(2 * m + 1 for m in modes)
         self._tolerance = max(tolerance, 1e-14)
 
@@ -110,7 +114,10 @@ class Nonuniform:
     def _plan(self, kind: int) -> Any:
         import finufft  # here, because it takes a while to load and many fits never need it
 
-        plan = finufft.Plan(kind, self._shape, eps=self._tolerance, isign=1, nthreads=1)
+        in_cache = np.prod(self._shape) <= CACHED_POINTS
+        plan = finufft.Plan(
+            kind, self._shape, eps=self._tolerance, isign=1, nthreads=1, spread_sort=0 if in_cache else 2
+        )
         plan.setpts(*self._angles)
         return plan
 
