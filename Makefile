@@ -23,11 +23,12 @@ up: $(READY) ## Start server, worker and API, and print the address (ARGS="--por
 test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient")
 	@$(BIN)/pytest -q $(ARGS)
 
-lint: $(READY) ## Check style, types and the direction of imports; changes nothing
+lint: $(READY) ## Check style, types, the direction of imports and the compose file; changes nothing
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 
 format: $(READY) ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix
