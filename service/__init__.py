@@ -1,0 +1,1 @@
+"""The HTTP service: datasets, fits and models, in front of the store and the workers."""

@@ -1,0 +1,202 @@
+"""JSON: decoded by types known beforehand, straight into float64, with no validated Python object per cell.
+
+The fast path either succeeds or says nothing useful; only then is the body decoded a second time, loosely, to report
+every cell that is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from json import loads
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from service.codecs.table import (
+    SHOWN_ERRORS,
+    Answer,
+    Array,
+    Codec,
+    Limits,
+    Table,
+    cell_errors,
+    check_size,
+    labels_of,
+)
+from service.errors import FieldError, Invalid, Malformed
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows as lists (`X`) or by feature name (`rows`), labels, and what a dataset may say of itself."""
+
+    X: list[list[float]] | None = None
+    rows: list[dict[str, float]] | None = None
+    y: list[str | int | float | bool] | None = None
+    feature_names: list[str] | None = None
+    name: str | None = None
+    metadata: dict[str, str] | None = None
+
+
+FIELDS = Body.__struct_fields__
+TEXT_FIELDS = {"feature_names": "a list of text", "name": "text", "metadata": "an object of text values"}
+DECODER = msgspec.json.Decoder(Body)
+
+
+def decode(body: bytes, limits: Limits, target: str | None = None) -> Table:
+    """A table out of `{"X": ..., "y"?: ...}` or `{"rows": ..., "y"?: ...}`."""
+    try:
+        parsed = DECODER.decode(body)
+    except msgspec.ValidationError:
+        raise Invalid(find_errors(parse(body))) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        loose = parse(body)  # raises Malformed, except for NaN and Infinity, which are worth a better word
+        raise Invalid(find_errors(loose)) from None
+    return to_table(parsed, limits)
+
+
+def parse(body: bytes) -> Any:
+    """Any JSON value. NaN and Infinity, which are no JSON but which many programs write, become floats."""
+    try:
+        return loads(body)
+    except RecursionError:
+        raise Malformed("the JSON is nested too deeply") from None
+    except ValueError as error:  # covers wrong syntax, wrong UTF-8 and numbers of absurd length
+        raise Malformed(f"the body is not JSON: {error}") from None
+
+
+def table_of(value: Any, limits: Limits, pointer: str = "") -> Table:
+    """A table out of a value that has been decoded already, such as the `data` of a fit."""
+    try:
+        parsed = msgspec.convert(value, Body)
+    except msgspec.ValidationError:
+        raise Invalid(find_errors(value, pointer)) from None
+    return to_table(parsed, limits, pointer)
+
+
+def to_table(parsed: Body, limits: Limits, pointer: str = "") -> Table:
+    """Arrays out of lists whose cells are known to be numbers."""
+    names = parsed.feature_names
+    if parsed.X is not None and parsed.rows is None:
+        X = by_position(parsed.X, limits, f"{pointer}/X")
+    elif parsed.rows is not None and parsed.X is None:
+        names = names or (list(parsed.rows[0]) if parsed.rows else [])
+        X = by_name(parsed.rows, names, limits, f"{pointer}/rows")
+    else:
+        raise Invalid([FieldError(pointer, "exactly one of X and rows is needed", 'send {"X": [[...], ...]}')])
+    fields = {field: getattr(parsed, field) for field in ("name", "metadata") if getattr(parsed, field) is not None}
+    y = None if parsed.y is None else labels_of(parsed.y, f"{pointer}/y")
+    return Table(X, y, None if names is None else tuple(names), fields)
+
+
+def by_position(rows: list[list[float]], limits: Limits, pointer: str) -> Array:
+    """Rows of equal length as (n, d) float64."""
+    n_columns = len(rows[0]) if rows else 0
+    if any(len(row) != n_columns for row in rows):
+        raise Invalid(ragged(rows, n_columns, pointer))
+    check_size(len(rows), n_columns, limits)
+    X = np.fromiter(chain.from_iterable(rows), np.float64, len(rows) * n_columns)
+    return X.reshape(len(rows), n_columns)
+
+
+def by_name(rows: list[dict[str, float]], names: list[str], limits: Limits, pointer: str) -> Array:
+    """Rows that name their values, in any order, as (n, d) float64 in the order of `names`."""
+    check_size(len(rows), len(names), limits)
+    known = set(names)
+    errors = [
+        FieldError(f"{pointer}/{index}", describe_names(known - row.keys(), row.keys() - known))
+        for index, row in enumerate(rows)
+        if row.keys() != known
+    ]
+    if errors:
+        raise Invalid(errors[:SHOWN_ERRORS])
+    return np.array([[row[name] for name in names] for row in rows], np.float64).reshape(len(rows), len(names))
+
+
+def describe_names(missing: set[str], unknown: set[str]) -> str:
+    """Which features a row lacks and which it should not have."""
+    named = {"missing": missing, "unknown": unknown}
+    return "; ".join(f"{label}: {', '.join(sorted(names))}" for label, names in named.items() if names)
+
+
+def ragged(rows: list[list[Any]], n_columns: int, pointer: str) -> list[FieldError]:
+    """One error for each row that is not as long as the first."""
+    fix = "make all rows equally long"
+    return [
+        FieldError(f"{pointer}/{index}", f"row {index} has {len(row)} values, row 0 has {n_columns}", fix)
+        for index, row in enumerate(rows)
+        if len(row) != n_columns
+    ][:SHOWN_ERRORS]
+
+
+def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
+    """Everything that keeps a decoded value from being a `Body`. Slow, and only run when there is something to find."""
+    if not isinstance(value, dict):
+        return [FieldError(pointer, "is not an object", 'send {"X": [[...], ...]}')]
+    errors = [
+        FieldError(f"{pointer}/{field}", "is not a known field", f"known: {', '.join(FIELDS)}")
+        for field in value
+        if field not in FIELDS
+    ]
+    for field, kinds, noun in (("X", list, "rows"), ("rows", dict, "objects")):
+        rows = value.get(field)
+        if rows is None:
+            continue
+        if not isinstance(rows, list) or not all(isinstance(row, kinds) for row in rows):
+            errors.append(FieldError(f"{pointer}/{field}", f"is not a list of {noun}", 'send {"X": [[...], ...]}'))
+            continue
+        if kinds is list:
+            errors += ragged(rows, len(rows[0]) if rows else 0, f"{pointer}/{field}")
+        cells = (
+            (index, column, detail)
+            for index, row in enumerate(rows)
+            for column, cell in (enumerate(row) if kinds is list else row.items())
+            if (detail := wrong_number(cell))
+        )
+        errors += cell_errors(cells, f"{pointer}/{field}", "send a finite number")
+    labels = value.get("y")
+    if isinstance(labels, list):
+        errors += [
+            FieldError(f"{pointer}/y/{index}", f"row {index}: {wrong}", "send text, a number or a boolean")
+            for index, label in enumerate(labels)
+            if (wrong := wrong_label(label))
+        ][:SHOWN_ERRORS]
+    elif labels is not None:
+        errors.append(FieldError(f"{pointer}/y", "is not a list of labels", "send one label a row"))
+    for field, example in TEXT_FIELDS.items():
+        try:
+            msgspec.convert({field: value.get(field)}, Body)
+        except msgspec.ValidationError:
+            errors.append(FieldError(f"{pointer}/{field}", f"is not {example}"))
+    return errors or [FieldError(pointer, "cannot be read as a table")]
+
+
+def wrong_number(cell: Any) -> str | None:
+    """What is wrong with a cell that should be a number."""
+    if cell is None:
+        return "the value is missing"
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return f"{str(cell)[:40]!r} is not a number"
+    try:
+        return None if math.isfinite(float(cell)) else f"{cell} is not finite"
+    except OverflowError:
+        return "the number is too large"
+
+
+def wrong_label(label: Any) -> str | None:
+    """What is wrong with a label."""
+    if label is None:
+        return "the label is missing"
+    if isinstance(label, float) and not math.isfinite(label):
+        return f"the label {label} is not finite"
+    return None if isinstance(label, str | int | float | bool) else "the label is a list or an object"
+
+
+def encode(answer: Answer) -> bytes:
+    """All arrays of the answer, and the model that gave it."""
+    arrays = {name: array.tolist() for name, array in answer.arrays.items()}
+    return msgspec.json.encode({"model_id": answer.model_id, **arrays})
+
+
+JSON = Codec("application/json", decode, encode)

@@ -1,0 +1,124 @@
+"""What codecs read and write: tables of numbers with labels, and answers of named arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from service.errors import FieldError, Invalid
+
+Array: TypeAlias = npt.NDArray[Any]
+Labels: TypeAlias = Sequence[str | int | float | bool]
+
+SHOWN_ERRORS = 100  # a body in which everything is wrong does not get an answer of its own size
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large a decoded body may be."""
+
+    bytes: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of numbers, with labels and column names where the body has them."""
+
+    X: Array  # (n, d) float64 or float32
+    y: Array | None = None  # (n,)
+    feature_names: tuple[str, ...] | None = None
+    fields: dict[str, Any] = field(default_factory=dict)  # what else a JSON body says: name, metadata
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Named arrays, the first of which is what was asked for."""
+
+    arrays: dict[str, Array]
+    columns: tuple[str, ...]  # names for the columns of all row-wise arrays, side by side
+    model_id: str
+
+    @property
+    def main(self) -> Array:
+        """The array that was asked for."""
+        return next(iter(self.arrays.values()))
+
+    def row_wise(self) -> list[Array]:
+        """The columns of a table that holds the answer row by row."""
+        n_rows = len(self.main)
+        blocks = [array.reshape(n_rows, -1) for name, array in self.arrays.items() if name != "classes"]
+        return [block[:, index] for block in blocks for index in range(block.shape[1])]
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Reads and writes one media type."""
+
+    media_type: str
+    decode: Callable[[bytes, Limits, str | None], Table]  # body, limits, target column
+    encode: Callable[[Answer], bytes]
+
+
+def check_size(n_rows: int, n_columns: int, limits: Limits) -> None:
+    """Refuse a table beyond the limits, before anything of its size is made."""
+    errors = [
+        FieldError("", f"{size} {noun} are more than the limit of {limit}", f"send at most {limit} {noun}")
+        for size, noun, limit in ((n_rows, "rows", limits.rows), (n_columns, "columns", limits.columns))
+        if size > limit
+    ]
+    if errors:
+        raise Invalid(errors)
+
+
+def as_features(X: Array, limits: Limits, pointer: str = "/X") -> Array:
+    """Numbers as the library takes them: float32 or float64, C order, native bytes; no copy of what is so already."""
+    if X.ndim != 2:
+        raise Invalid([FieldError(pointer, f"has {X.ndim} dimensions, not 2", "send rows by columns")])
+    check_size(X.shape[0], X.shape[1], limits)
+    if X.dtype.kind not in "fiub":
+        raise Invalid([FieldError(pointer, f"holds {X.dtype} values, not numbers", "encode text columns as numbers")])
+    return np.ascontiguousarray(X, dtype=np.float32 if X.dtype.newbyteorder("=") == np.float32 else np.float64)
+
+
+def as_labels(y: Array, pointer: str = "/y") -> Array:
+    """A label array of one of the four kinds the library takes."""
+    if y.ndim != 1:
+        raise Invalid([FieldError(pointer, f"has {y.ndim} dimensions, not 1", "send one label a row")])
+    if y.dtype.kind not in "Ufiub":
+        fix = "labels are text, whole numbers, numbers or booleans"
+        raise Invalid([FieldError(pointer, f"holds {y.dtype} values", fix)])
+    kinds: dict[str, npt.DTypeLike] = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
+    return np.ascontiguousarray(y, dtype=kinds.get(y.dtype.kind))
+
+
+def labels_of(values: Labels, pointer: str = "/y") -> Array:
+    """Labels out of plain values, all of one kind: whole numbers may stand among numbers, nothing else mixes."""
+    kinds = set(map(type, values))
+    if kinds <= {int}:
+        if any(not -(2**63) <= value < 2**63 for value in values if isinstance(value, int)):
+            raise Invalid([FieldError(pointer, "a label does not fit 64 bits", "send it as text")])
+        return np.asarray(values, dtype=np.int64)
+    for kind, dtype in ((str, np.str_), (bool, np.bool_)):
+        if kinds == {kind}:
+            return np.asarray(values, dtype=dtype)
+    if kinds <= {int, float}:
+        return np.asarray(values, dtype=np.float64)
+    names = ", ".join(sorted({str: "text", bool: "booleans", int: "numbers", float: "numbers"}[kind] for kind in kinds))
+    raise Invalid([FieldError(pointer, f"labels mix {names}", "send labels of one kind")])
+
+
+def cell_errors(cells: Iterable[tuple[int, int, str]], pointer: str, fix: str) -> list[FieldError]:
+    """One error a cell (row, column, what is wrong), as many as are worth reading."""
+    errors: list[FieldError] = []
+    for row, column, detail in cells:
+        if len(errors) == SHOWN_ERRORS:
+            errors.append(FieldError(pointer, f"and more: only the first {SHOWN_ERRORS} are listed"))
+            break
+        errors.append(FieldError(f"{pointer}/{row}/{column}", f"row {row}, column {column}: {detail}", fix))
+    return errors

@@ -1,0 +1,45 @@
+"""What can be set about the API, beside the settings of store and worker; read once at the entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from service.codecs.table import Limits
+from worker.contract.settings import Settings, setting
+
+
+@dataclass(frozen=True)
+class ServiceSettings(Settings):
+    """One field per variable, as in `Settings`: `max_rows` is read from `MELM_MAX_ROWS`."""
+
+    host: str = setting("127.0.0.1", "The address to listen on. Anything but loopback needs keys.")
+    port: int = setting(8000, "The port to listen on.")
+    api_processes: int = setting(1, "Processes that answer requests.")
+    root_path: str = setting("", "The path under which a proxy serves this service, such as /melm.")
+    log_level: str = setting("info", "The least level that is logged: debug, info, warning or error.")
+    keys: str = setting("", "Keys as lines or separated by semicolons: tenant, scope, SHA-256 in hex.")
+    keys_file: str = setting("", "A file of such lines; changes are taken up without a restart.")
+    user_header: str = setting("", "A header in which a trusted proxy names the user, who becomes the tenant.")
+    trusted_proxies: str = setting("127.0.0.1", "The addresses, separated by commas, from which that header counts.")
+    requests_per_second: float = setting(1000.0, "Requests per key and process; more are refused. Zero means no limit.")
+    max_body_bytes: int = setting(128 * 1024 * 1024, "The largest body, as sent and as decompressed.")
+    max_rows: int = setting(1_000_000, "The most rows of one body.")
+    max_columns: int = setting(10_000, "The most columns of one body.")
+    max_starts: int = setting(1_000, "The most starts of one fit.")
+    max_time_budget_seconds: float = setting(86_400.0, "The longest time budget of one fit.")
+    upload_timeout_seconds: float = setting(60.0, "How long a body may take to arrive.")
+    model_cache_bytes: int = setting(256 * 1024 * 1024, "Decoded models that one process keeps in memory.")
+    model_check_seconds: float = setting(1.0, "How long a cached model is served unasked whether it still exists.")
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> ServiceSettings:
+        """Read all variables, and say which one is wrong."""
+        settings = super().from_environment(environ)
+        return cast("ServiceSettings", settings)
+
+    @property
+    def limits(self) -> Limits:
+        """How large a body may be."""
+        return Limits(self.max_body_bytes, self.max_rows, self.max_columns)

@@ -1,0 +1,385 @@
+"""What every codec reads, and what it refuses."""
+
+import csv
+import io
+import json
+import math
+import zipfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.codecs import CODECS, Answer, Limits, codec_for_answer, codec_for_body
+from service.errors import Invalid, Malformed, NotAcceptable, RequestError, TooLarge, UnsupportedMediaType
+
+LIMITS = Limits(bytes=1_000_000, rows=1_000, columns=100)
+X = np.array([[1.5, -2.0], [0.1, 3e-300], [7.0, 1e300]])
+LABELS = np.array(["a", "b", "a"])
+NAMES = ("width", "height")
+JSON, CSV, NPY, NPZ = (
+    CODECS[media_type] for media_type in ("application/json", "text/csv", "application/x-npy", "application/x-npz")
+)
+ARROW = "application/vnd.apache.arrow.stream"
+PARQUET = "application/vnd.apache.parquet"
+
+
+def npy(values: npt.NDArray[Any], **options: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, values, **options)
+    return stream.getvalue()
+
+
+def npz(compress: bool = False, **arrays: npt.NDArray[Any]) -> bytes:
+    stream = io.BytesIO()
+    (np.savez_compressed if compress else np.savez)(stream, **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def arrow_table(**columns: Any) -> Any:
+    return pytest.importorskip("pyarrow").table(columns)
+
+
+def arrow_stream(table: Any, **options: Any) -> bytes:
+    ipc = pytest.importorskip("pyarrow.ipc")
+    sink = io.BytesIO()
+    with ipc.new_stream(sink, table.schema, options=ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def parquet(table: Any) -> bytes:
+    sink = io.BytesIO()
+    pytest.importorskip("pyarrow.parquet").write_table(table, sink)
+    return sink.getvalue()
+
+
+def pointers(error: Invalid) -> list[str]:
+    return [each.pointer for each in error.errors]
+
+
+class TestDecode:
+    def test_every_codec_reads_the_same_table(self) -> None:
+        columns = {"width": X[:, 0], "height": X[:, 1], "kind": LABELS}
+        rows = [[*map(repr, row), label] for row, label in zip(X.tolist(), LABELS.tolist(), strict=True)]
+        bodies = {
+            "application/json": json.dumps({"X": X.tolist(), "y": LABELS.tolist(), "feature_names": NAMES}).encode(),
+            "text/csv": "\n".join(["width,height,kind", *map(",".join, rows)]).encode(),
+            "application/x-npz": npz(X=X, y=LABELS, feature_names=np.array(NAMES)),
+            ARROW: arrow_stream(arrow_table(**columns)),
+            PARQUET: parquet(arrow_table(**columns)),
+        }
+        for media_type, body in bodies.items():
+            table = CODECS[media_type].decode(body, LIMITS, "kind")
+            assert table.y is not None
+            np.testing.assert_array_equal(table.X, X)
+            np.testing.assert_array_equal(table.y, LABELS)
+            assert table.feature_names == NAMES
+
+    def test_json_rows_by_name_in_any_order(self) -> None:
+        body = json.dumps({"rows": [{"a": 1, "b": 2}, {"b": 4, "a": 3}]}).encode()
+        table = JSON.decode(body, LIMITS, None)
+        np.testing.assert_array_equal(table.X, [[1, 2], [3, 4]])
+        assert table.feature_names == ("a", "b")
+
+    def test_npy_is_not_copied(self) -> None:
+        body = npy(X)
+        table = NPY.decode(body, LIMITS, None)
+        assert np.shares_memory(table.X, np.frombuffer(body, np.uint8))
+
+    def test_stored_npz_is_not_copied_and_a_compressed_one_is_read(self) -> None:
+        body = npz(X=X)
+        assert np.shares_memory(NPZ.decode(body, LIMITS, None).X, np.frombuffer(body, np.uint8))
+        np.testing.assert_array_equal(NPZ.decode(npz(compress=True, X=X), LIMITS, None).X, X)
+
+    @pytest.mark.parametrize(
+        "values", [X.astype(">f8"), np.asfortranarray(X), (X > 1).astype("<f4"), np.ones((2, 2), np.int8)]
+    )
+    def test_npy_becomes_native_floats_in_c_order(self, values: npt.NDArray[Any]) -> None:
+        decoded = NPY.decode(npy(values), LIMITS, None).X
+        assert decoded.flags.c_contiguous
+        assert decoded.dtype == (np.float32 if values.dtype == np.float32 else np.float64)
+        np.testing.assert_array_equal(decoded, values)
+
+    @pytest.mark.parametrize(
+        ("labels", "kind"),
+        [(["a", "b"], "U"), ([1, 2], "i"), ([1, 2.5], "f"), ([True, False], "b"), (["1", "2"], "U")],
+    )
+    def test_json_labels_keep_their_kind(self, labels: list[Any], kind: str) -> None:
+        table = JSON.decode(json.dumps({"X": [[1], [2]], "y": labels}).encode(), LIMITS, None)
+        assert table.y is not None
+        assert table.y.dtype.kind == kind
+        assert table.y.tolist() == labels
+
+    @pytest.mark.parametrize(
+        ("labels", "expected"), [(["1", "-2"], [1, -2]), (["007", "1"], ["007", "1"]), (["x", "1"], ["x", "1"])]
+    )
+    def test_csv_labels_are_whole_numbers_or_text(self, labels: list[str], expected: list[Any]) -> None:
+        table = CSV.decode("\n".join(["a,y", *(f"1,{label}" for label in labels)]).encode(), LIMITS, "y")
+        assert table.y is not None
+        assert table.y.tolist() == expected
+
+    def test_csv_reads_quotes_windows_line_ends_and_a_byte_order_mark(self) -> None:
+        table = CSV.decode(b'\xef\xbb\xbf"a, b",y\r\n"1.5","no, ""yes"""\r\n', LIMITS, "y")
+        assert table.feature_names == ("a, b",)
+        assert table.y is not None
+        assert table.y.tolist() == ['no, "yes"']
+
+
+class TestRefusal:
+    def test_json_reports_every_wrong_cell_at_once(self) -> None:
+        body = b'{"X": [[1, "two"], [null, 4], [5, NaN], [6], [1e999, true]], "y": ["a", null], "colour": 1}'
+        with pytest.raises(Invalid) as caught:
+            JSON.decode(body, LIMITS, None)
+        assert set(pointers(caught.value)) == {
+            "/colour",
+            "/X/0/1",
+            "/X/1/0",
+            "/X/2/1",
+            "/X/3",
+            "/X/4/0",
+            "/X/4/1",
+            "/y/1",
+        }
+
+    @pytest.mark.parametrize("body", [b"", b"{", b'{"X": [[1,]]}', b"\xff", b"[" * 100_000, b'{"X": [[1]]} extra'])
+    def test_json_that_is_none_is_malformed(self, body: bytes) -> None:
+        with pytest.raises(Malformed):
+            JSON.decode(body, LIMITS, None)
+
+    def test_json_numbers_of_absurd_length(self) -> None:
+        with pytest.raises(RequestError):
+            JSON.decode(b'{"X": [[' + b"9" * 100_000 + b"]]}", LIMITS, None)
+
+    @pytest.mark.parametrize(
+        "body",
+        [{"X": [[1]], "rows": [{"a": 1}]}, {}, [], {"X": 1}, {"X": [[1]], "y": [1, "a"]}, {"rows": [{"a": 1}, {}]}],
+    )
+    def test_json_of_another_shape(self, body: Any) -> None:
+        with pytest.raises(Invalid):
+            JSON.decode(json.dumps(body).encode(), LIMITS, None)
+
+    @pytest.mark.parametrize(
+        ("text", "pointer"),
+        [("a,y\n1", "/0"), ("a,y\nx,1", "/0/0"), ("a,y\n,1", "/0/0"), ("a,a\n1,2", ""), ("", ""), ("a,b\n1,2", "")],
+    )
+    def test_csv_content(self, text: str, pointer: str) -> None:
+        with pytest.raises(Invalid) as caught:
+            CSV.decode(text.encode(), LIMITS, "y")
+        assert pointer in pointers(caught.value)
+
+    @pytest.mark.parametrize("body", [b"a,y\n\xff,1", b'a,y\n"1', b"a,y\n" + b"1" * 200_000 + b",1"])
+    def test_csv_that_is_none(self, body: bytes) -> None:
+        with pytest.raises(Malformed):
+            CSV.decode(body, LIMITS, "y")
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"",
+            b"\x93NUMPY",
+            npy(X)[:-1],
+            npy(X) + b"0",
+            npy(np.array([{}], object), allow_pickle=True),
+            npy(X).replace(b"(3, 2)", b"(9, 9)"),
+            npy(X).replace(b"(3, 2)", b"(-3,2)"),
+            npy(X).replace(b"<f8", b"|O8"),
+        ],
+    )
+    def test_npy_that_lies(self, body: bytes) -> None:
+        with pytest.raises(Malformed):
+            NPY.decode(body, LIMITS, None)
+
+    def test_npy_that_declares_a_huge_shape_allocates_nothing(self) -> None:
+        header = npy(np.zeros((1, 1))).replace(b"(1, 1), }      ", b"(9999999, 9999)")
+        with pytest.raises(Malformed):
+            NPY.decode(header, LIMITS, None)
+
+    def test_npz_bomb_is_refused_by_its_declared_size(self) -> None:
+        body = npz(compress=True, X=np.zeros((1_000, 1_000)))
+        assert len(body) < 20_000
+        with pytest.raises(TooLarge):
+            NPZ.decode(body, LIMITS, None)
+
+    def test_npz_that_lies_about_its_size(self) -> None:
+        honest = npz(compress=True, X=np.zeros((300, 100)))
+        size = (300 * 100 * 8 + 128).to_bytes(4, "little")
+        body = honest.replace(size, (500).to_bytes(4, "little"))
+        assert body != honest
+        with pytest.raises(Malformed):
+            NPZ.decode(body, LIMITS, None)
+
+    def test_npz_damage(self) -> None:
+        body = bytearray(npz(X=X))
+        body[180] ^= 0xFF
+        with pytest.raises(Malformed):
+            NPZ.decode(bytes(body), LIMITS, None)
+        with pytest.raises(Malformed):
+            NPZ.decode(b"PK\x05\x06" + bytes(10), LIMITS, None)
+
+    def test_npz_pickle(self) -> None:
+        with pytest.raises(Malformed):
+            NPZ.decode(npz(X=np.array([[{}]], object)), LIMITS, None)
+
+    def test_npz_with_too_many_members(self) -> None:
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for index in range(100):
+                archive.writestr(f"{index}.npy", b"")
+        with pytest.raises(Malformed):
+            NPZ.decode(stream.getvalue(), LIMITS, None)
+
+    def test_npz_without_x(self) -> None:
+        with pytest.raises(Invalid) as caught:
+            NPZ.decode(npz(Z=X), LIMITS, None)
+        assert pointers(caught.value) == ["/X"]
+
+    def test_arrow_compressed_text_and_missing(self) -> None:
+        table = arrow_table(a=np.zeros(100))
+        with pytest.raises(Malformed, match="uncompressed"):
+            CODECS[ARROW].decode(arrow_stream(table, compression="zstd"), LIMITS, None)
+        with pytest.raises(Invalid) as caught:
+            CODECS[ARROW].decode(arrow_stream(arrow_table(a=["x", "y"], b=[1.0, None])), LIMITS, None)
+        assert pointers(caught.value) == ["/a", "/b"]
+        for media_type in (ARROW, PARQUET):
+            with pytest.raises(Malformed):
+                CODECS[media_type].decode(b"no such thing", LIMITS, None)
+
+    def test_parquet_bomb(self) -> None:
+        table = arrow_table(**{f"c{index}": np.arange(999) % 7 for index in range(99)})
+        with pytest.raises(TooLarge):
+            CODECS[PARQUET].decode(parquet(table), Limits(10_000, 1_000, 100), None)
+
+    @pytest.mark.parametrize("shape", [(1_001, 1), (1, 101)])
+    def test_more_rows_or_columns_than_the_limit(self, shape: tuple[int, int]) -> None:
+        values = np.zeros(shape)
+        text = "\n".join(
+            [",".join(f"c{index}" for index in range(shape[1])), *(",".join(["0"] * shape[1]),) * shape[0]]
+        )
+        bodies = {
+            JSON: json.dumps({"X": values.tolist()}).encode(),
+            NPY: npy(values),
+            NPZ: npz(X=values),
+            CSV: text.encode(),
+        }
+        for codec, body in bodies.items():
+            with pytest.raises(Invalid, match="limit"):
+                codec.decode(body, LIMITS, None)
+
+
+class TestFuzz:
+    """Whatever comes, a codec either reads it or refuses it."""
+
+    @given(st.sampled_from(sorted(CODECS)), st.binary(max_size=300))
+    def test_bytes(self, media_type: str, body: bytes) -> None:
+        self.decode(media_type, body)
+
+    @given(
+        st.sampled_from([("application/x-npy", npy(X)), ("application/x-npz", npz(X=X, y=LABELS))]),
+        st.lists(st.tuples(st.integers(0, 1_000), st.integers(0, 255)), max_size=4),
+    )
+    def test_damaged_arrays(self, case: tuple[str, bytes], changes: list[tuple[int, int]]) -> None:
+        media_type, body = case
+        damaged = bytearray(body)
+        for position, value in changes:
+            damaged[position % len(damaged)] = value
+        self.decode(media_type, bytes(damaged))
+
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+            lambda inner: (
+                st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["X", "y", "rows", "a"]), inner)
+            ),
+            max_leaves=20,
+        )
+    )
+    def test_json_values(self, value: Any) -> None:
+        self.decode("application/json", json.dumps(value).encode())
+
+    def decode(self, media_type: str, body: bytes) -> None:
+        try:
+            table = CODECS[media_type].decode(body, LIMITS, None)
+        except RequestError:
+            return
+        assert table.X.ndim == 2
+        assert table.X.dtype.kind == "f"
+
+    @given(
+        st.lists(
+            st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2), min_size=1, max_size=5
+        )
+    )
+    def test_numbers_survive_json_and_csv(self, rows: list[list[float]]) -> None:
+        body = json.dumps({"X": rows}).encode()
+        assert JSON.decode(body, LIMITS, None).X.tolist() == rows
+        text = "\n".join(["a,b", *(",".join(map(repr, row)) for row in rows)])
+        assert CSV.decode(text.encode(), LIMITS, None).X.tolist() == rows
+
+
+class TestEncode:
+    answer = Answer(
+        {
+            "probabilities": np.array([[0.25, 0.75], [1.0, 0.0]]),
+            "classes": np.array(["a", "b"]),
+            "log_density": -np.ones(2),
+        },
+        ("a", "b", "log_density"),
+        "mdl_1",
+    )
+
+    def test_json(self) -> None:
+        assert json.loads(JSON.encode(self.answer)) == {
+            "model_id": "mdl_1",
+            "probabilities": [[0.25, 0.75], [1.0, 0.0]],
+            "classes": ["a", "b"],
+            "log_density": [-1, -1],
+        }
+
+    def test_csv(self) -> None:
+        rows = list(csv.reader(io.StringIO(CSV.encode(self.answer).decode())))
+        assert rows == [["a", "b", "log_density"], ["0.25", "0.75", "-1.0"], ["1.0", "0.0", "-1.0"]]
+
+    def test_npy_and_npz(self) -> None:
+        np.testing.assert_array_equal(np.load(io.BytesIO(NPY.encode(self.answer))), self.answer.main)
+        with np.load(io.BytesIO(NPZ.encode(self.answer))) as arrays:
+            assert set(arrays) == {"probabilities", "classes", "log_density"}
+
+    def test_arrow(self) -> None:
+        pa = pytest.importorskip("pyarrow")
+        table = pa.ipc.open_stream(CODECS[ARROW].encode(self.answer)).read_all()
+        assert table.column_names == ["a", "b", "log_density"]
+        assert table["b"].to_pylist() == [0.75, 0.0]
+
+    def test_infinity_is_null_in_json(self) -> None:
+        answer = Answer({"log_density": np.array([-math.inf])}, ("log_density",), "mdl_1")
+        assert json.loads(JSON.encode(answer))["log_density"] == [None]
+
+
+class TestNegotiation:
+    @pytest.mark.parametrize(
+        ("accept", "media_type"),
+        [
+            (None, "application/json"),
+            ("*/*", "application/json"),
+            ("application/x-npy", "application/x-npy"),
+            ("text/*;q=0.5, application/x-npz", "application/x-npz"),
+            ("text/html, text/csv;q=0.1", "text/csv"),
+            ("application/json;q=0, */*", "text/csv"),
+        ],
+    )
+    def test_accept(self, accept: str | None, media_type: str) -> None:
+        assert codec_for_answer(accept).media_type == media_type
+
+    def test_the_unknown_is_refused_by_naming_the_known(self) -> None:
+        with pytest.raises(NotAcceptable, match="application/x-npy"):
+            codec_for_answer("image/png")
+        with pytest.raises(UnsupportedMediaType, match="application/x-npy"):
+            codec_for_body("image/png")
+
+    def test_content_type(self) -> None:
+        assert codec_for_body("Text/CSV; charset=utf-8").media_type == "text/csv"
+        assert codec_for_body(None).media_type == "application/json"
