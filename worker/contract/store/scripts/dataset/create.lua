@@ -1,0 +1,25 @@
+-- Make stored blocks a dataset. They have been written with a short life; here they become permanent, or, when the same
+-- content is already there, vanish.
+local before = made_before()
+if before then
+  return before
+end
+local index = key('datasets', 'hashes')
+local existing = redis.call('HGET', index, a.content_hash)
+if existing and existing ~= a.id then
+  redis.call('DEL', key('dataset', a.id, 'blocks'))
+  remember_made(existing)
+  return { 'existing', existing }
+end
+if redis.call('HLEN', key('dataset', a.id, 'blocks')) ~= a.n_blocks + 1 then
+  return { 'incomplete' }
+end
+redis.call('PERSIST', key('dataset', a.id, 'blocks'))
+redis.call('SET', key('dataset', a.id), ARGV[2])
+redis.call('HSET', index, a.content_hash, a.id)
+redis.call('ZADD', key('datasets'), 0, a.id)
+if given(a.expires_at) then
+  redis.call('ZADD', key('expiries'), a.expires_at, a.id)
+end
+remember_made(a.id)
+return { 'created', a.id }

@@ -1,0 +1,17 @@
+#!lua flags=allow-oom
+-- End a fit at once, or, to keep the best start, with what it has.
+if redis.call('EXISTS', META) == 0 then
+  return { 'missing' }
+end
+if not is_active() then
+  return { 'ended' }
+end
+if a.keep_best and redis.call('HLEN', RESULTS) > 0 then
+  if get('cancel') == '' then
+    cut('keep_best')
+    schedule()
+  end
+else
+  end_fit('canceled')
+end
+return { 'canceled' }

@@ -1,0 +1,38 @@
+#!lua flags=allow-oom
+-- Store what a unit gave, or why it gave nothing, and hand its process the next one. Written once: a process whose lease was
+-- taken away is refused, one that asks again because an answer was lost is not.
+if not is_active() then
+  return { 'refused', 0 }
+end
+local fence = lease(a.unit)
+if fence == a.fence then
+  redis.call('ZREM', TODO, a.unit)
+  drop_lease(a.unit)
+  redis.call('HDEL', UNITS, a.unit)
+  redis.call('HSET', DONE, a.unit, a.fence)
+  if given(a.failure) then
+    redis.call('HSET', ERRORS, a.unit, a.failure)
+  else
+    redis.call('HSET', RESULTS, a.unit, ARGV[2])
+  end
+  if given(a.start) then
+    redis.call('HINCRBY', META, 'starts_done', 1)
+    observe('start_seconds', a.seconds)
+    event('start_done', a.event)
+    local best = tonumber(get('best_divergence'))
+    if given(a.divergence) and (not best or tonumber(a.divergence) > best) then
+      set('best_divergence', a.divergence)
+      event('best', a.event)
+    end
+  end
+elseif redis.call('HGET', DONE, a.unit) ~= tostring(a.fence) then
+  return { 'refused', 0 }
+end
+cut_when_out_of_time()
+if stage_is_over() then
+  plan_next()
+end
+if a.carry_on or redis.call('ZSCORE', TODO, PLAN) then
+  return answer(take())
+end
+return answer({ 'nothing' }, send_waiting(1))

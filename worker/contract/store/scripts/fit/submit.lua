@@ -1,0 +1,40 @@
+-- Store a fit and put up its planning, or find the one that answers the request already.
+if redis.call('EXISTS', META) == 1 then
+  return { 'created', a.fit } -- asked again because the answer was lost
+end
+local before = made_before()
+if before then
+  return before
+end
+if redis.call('EXISTS', key('dataset', a.meta.dataset_id)) == 0 then
+  return { 'no dataset' }
+end
+local equal = not a.force and redis.call('HGET', key('fits', 'equal'), a.meta.equal_key)
+if equal then
+  local model = redis.call('HGET', key('fit', equal, 'meta'), 'model_id')
+  if model and redis.call('EXISTS', key('model', model)) == 1 then
+    remember_made(equal)
+    return { 'reused', equal }
+  end
+end
+if redis.call('ZCARD', ACTIVE) >= a.max_active then
+  return { 'too many', 'active' }
+end
+if redis.call('ZCARD', key('fits', 'status', 'queued')) >= a.max_queued then
+  return { 'too many', 'queued' }
+end
+for field, value in pairs(a.meta) do
+  set(field, value)
+end
+set('created_at', at)
+move('queued')
+redis.call('ZADD', key('fits'), 0, a.fit)
+if a.meta.name then
+  redis.call('ZADD', key('fits', 'name', a.meta.name), 0, a.fit)
+end
+redis.call('SADD', key('dataset', a.meta.dataset_id, 'fits'), a.fit)
+remember_made(a.fit)
+event('queued')
+plan_next()
+schedule()
+return { 'created', a.fit }

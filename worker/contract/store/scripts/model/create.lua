@@ -1,0 +1,12 @@
+-- Store an imported model.
+local before = made_before()
+if before then
+  return before
+end
+redis.call('HSET', key('model', a.id), 'record', ARGV[2], 'card', ARGV[3], 'file', ARGV[4])
+redis.call('ZADD', key('models'), 0, a.id)
+if given(a.expires_at) then
+  redis.call('ZADD', key('expiries'), a.expires_at, a.id)
+end
+remember_made(a.id)
+return { 'created', a.id }

@@ -1,0 +1,56 @@
+-- Put before every script. KEYS[1] is the root of one tenant's keys; its hash tag keeps all of them in one slot, so that a
+-- script may derive the others from it. ARGV[1] holds the named arguments as JSON, bytes follow from ARGV[2] on.
+local root = KEYS[1]
+local a = cjson.decode(ARGV[1])
+
+local function key(...)
+  return root .. ':' .. table.concat({ ... }, ':')
+end
+
+local function now() -- milliseconds of the server's clock, the only one that counts
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function given(value) -- JSON's null is a value of its own in Lua
+  return value ~= nil and value ~= cjson.null
+end
+
+local function count(name, by)
+  redis.call('HINCRBYFLOAT', key('metrics'), name, by)
+end
+
+local function observe(name, seconds) -- one more value in a histogram
+  count(name .. '_sum', seconds)
+  count(name .. '_count', 1)
+  for _, bound in ipairs({ 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000 }) do
+    if seconds <= bound then
+      count(name .. '_bucket:' .. bound, 1)
+    end
+  end
+end
+
+-- An idempotency key is written in the same step as what it made.
+local function made_before()
+  if not given(a.idempotency) then
+    return nil
+  end
+  local made = redis.call('HMGET', key('idempotency', a.idempotency.key), 'body_hash', 'id')
+  if made[1] and made[1] ~= a.idempotency.body_hash then
+    return { 'mismatch' }
+  end
+  return made[2] and { 'replayed', made[2] }
+end
+
+local function remember_made(id)
+  if given(a.idempotency) then
+    local name = key('idempotency', a.idempotency.key)
+    redis.call('HSET', name, 'body_hash', a.idempotency.body_hash, 'id', id)
+    redis.call('PEXPIRE', name, a.idempotency_ms)
+  end
+end
+
+local function bury(id, reason) -- what is gone is remembered as gone
+  redis.call('SET', key('tombstone', id), reason, 'PX', a.tombstone_ms)
+  redis.call('ZREM', key('expiries'), id)
+end
