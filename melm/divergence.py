@@ -13,11 +13,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
 
 from melm.bandwidth import silverman
 from melm.covariance import CovarianceKind
-from melm.labelled import check_components, check_labelled, check_option, check_positive
+from melm.labelled import Labelled, check_components, check_option, check_positive
 from melm.potential import Gradient, Pair, Potentials
 from melm.potential.exact import ExactPotential, exact_cost
 from melm.potential.grid import pair_grid, shared_grid
@@ -74,7 +73,7 @@ class WhitenedDivergence:
         for potentials in dict.fromkeys(owners.values()):
             potentials.add_gradient({p: w for p, w in weights.items() if owners[p] is potentials}, gradient)
         through_rows = self.problem.whitening.to_features.T @ self.problem.rows.pull_back(gradient.rows)
-        through_smoothing = 2 * np.einsum("crs,sk,ckl->rl", self._smoothing, V, gradient.smoothing)
+        through_smoothing = 2 * (self._smoothing @ V @ gradient.smoothing).sum(axis=0)
         return divergence_of(logs), through_rows + through_smoothing
 
     def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array]]:
@@ -163,7 +162,8 @@ class Divergence:
         form: Form = "auto",
         spectral_tolerance: float = SPECTRAL_TOLERANCE,
     ) -> None:
-        X, codes, self.classes_ = check_labelled(X, y)
+        data = Labelled.check(X, y)
+        self.classes_ = data.classes
         check_option("form", form, get_args(Form))
         check_option("covariance", covariance, get_args(CovarianceKind))
         if form == "spectral" and n_components > SPECTRAL_COMPONENTS:
@@ -171,9 +171,9 @@ class Divergence:
                 f"form='spectral' goes up to {SPECTRAL_COMPONENTS} components, got n_components={n_components}; "
                 "use form='exact'."
             )
-        n_components = check_components(n_components, X.shape[1])
+        n_components = check_components(n_components, data.X.shape[1])
         gamma = check_positive("gamma", gamma)
-        self.problem = Problem.prepare(X, codes, len(self.classes_), covariance)
+        self.problem = data.problem(covariance)
         self._whitened = WhitenedDivergence(self.problem, n_components, gamma, form, spectral_tolerance)
 
     def value(self, V: npt.ArrayLike) -> float:
@@ -234,13 +234,13 @@ def log_similarities(logs: Mapping[Pair, float]) -> dict[Pair, float]:
 def divergence_of(logs: Mapping[Pair, float]) -> float:
     """The divergence from the log potentials of all pairs."""
     similarities = np.array(list(log_similarities(logs).values()))
-    return float(-2 * (logsumexp(similarities) - np.log(len(similarities))))
+    return float(-2 * (np.logaddexp.reduce(similarities) - np.log(len(similarities))))
 
 
 def divergence_slopes(logs: Mapping[Pair, float]) -> dict[Pair, float]:
     """d D / d log ip for every pair a <= b."""
     similarities = log_similarities(logs)
-    total = logsumexp(list(similarities.values()))
+    total = np.logaddexp.reduce(list(similarities.values()))
     slopes = dict.fromkeys(logs, 0.0)
     for (a, b), similarity in similarities.items():
         weight = float(np.exp(similarity - total))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +12,43 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+
+from melm.covariance import CovarianceKind
+from melm.plan import Fold, training_rows
+from melm.problem import Problem
+
+KEPT_BYTES = 2**28  # of prepared problems
+
+
+@dataclass
+class Labelled:
+    """Labelled rows, with the problems that were prepared from them and their folds."""
+
+    X: npt.NDArray[Any]  # (n, d), float64 or float32
+    codes: npt.NDArray[np.intp]  # (n,), 0..C-1
+    classes: npt.NDArray[Any]  # (C,), labels in order
+    feature_names: list[str] | None = None
+    _problems: OrderedDict[tuple[tuple[Fold, ...], CovarianceKind], Problem] = field(default_factory=OrderedDict)
+
+    @classmethod
+    def check(cls, X: npt.ArrayLike, y: npt.ArrayLike, feature_names: list[str] | None = None) -> Labelled:
+        """Labelled rows from what a user gave."""
+        X = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
+        check_consistent_length(X, y)
+        codes, classes = check_labels(y)
+        return cls(X, codes, classes, feature_names)
+
+    def problem(self, covariance: CovarianceKind, folds: tuple[Fold, ...] = ()) -> Problem:
+        """The problem of the rows that the folds leave, prepared once and kept while memory allows."""
+        key = (folds, covariance)
+        if key not in self._problems:
+            while len(self._problems) * self.X.nbytes > KEPT_BYTES:
+                self._problems.popitem(last=False)
+            rows = training_rows(folds, self.codes)
+            X = self.X if not folds else self.X[rows]
+            self._problems[key] = Problem.prepare(X, self.codes[rows], len(self.classes), covariance)
+        self._problems.move_to_end(key)
+        return self._problems[key]
 
 
 def check_labels(y: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:
@@ -23,16 +62,6 @@ def check_labels(y: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], npt.NDArray[An
         label = classes[counts.argmin()]
         raise ValueError(f"Every class needs at least 2 rows, class {label!r} has {counts.min()}.")
     return codes, classes
-
-
-def check_labelled(
-    X: npt.ArrayLike, y: npt.ArrayLike
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp], npt.NDArray[Any]]:
-    """X as a float array (float32 stays so), class codes and classes."""
-    X = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
-    check_consistent_length(X, y)
-    codes, classes = check_labels(y)
-    return X, codes, classes
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:

@@ -47,6 +47,20 @@ class Fold:
         return train, held_out
 
 
+def training_rows(folds: tuple[Fold, ...], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Indices of the rows that nested folds leave for training; all of them where there are no folds."""
+    rows = np.arange(len(y))
+    for fold in folds:
+        rows = rows[fold.split(y[rows])[0]]
+    return rows
+
+
+def held_out_rows(folds: tuple[Fold, ...], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Indices of the rows that the innermost fold holds out."""
+    rows = training_rows(folds[:-1], y)
+    return rows[folds[-1].split(y[rows])[1]]
+
+
 @dataclass(frozen=True)
 class Unit:
     """One piece of work: what its function needs beside the data, and the folds in which it works."""

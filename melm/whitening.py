@@ -53,7 +53,7 @@ def whiten(moments: Sequence[ClassMoments]) -> Whitening:
     lean = (centered[0] @ forward) @ rotation
     rotation = rotation * np.where(lean < 0, -1.0, 1.0)
     forward, backward = forward @ rotation, rotation.T @ backward
-    floors = [_lift(forward.T @ m.covariance @ forward) for m in moments]
+    floors = [lift(forward.T @ m.covariance @ forward, FLOOR) for m in moments]
     return Whitening(
         to_features=forward,
         from_features=backward,
@@ -70,11 +70,11 @@ def _whiten_matrix(covariance: Array, floor: float) -> tuple[Array, Array]:
     return axes / root, (axes * root).T
 
 
-def _lift(covariance: Array) -> tuple[Array, bool]:
-    """The covariance with spreads below the floor raised to it; exactly itself where there are none."""
+def lift(covariance: Array, floor: float) -> tuple[Array, bool]:
+    """The covariance with spreads below the floor raised to it, and whether there were any; else exactly itself."""
     spread, axes = np.linalg.eigh(covariance)
-    low = spread < FLOOR
+    low = spread < floor
     if not low.any():
         return covariance, False
-    lifted: Array = covariance + (axes[:, low] * (FLOOR - spread[low])) @ axes[:, low].T
+    lifted: Array = covariance + (axes[:, low] * (floor - spread[low])) @ axes[:, low].T
     return lifted, True

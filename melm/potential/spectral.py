@@ -24,7 +24,10 @@ class SpectralPotentials:
     """log ip of the pairs of one grid, and its gradient."""
 
     def __init__(self, grid: Grid, Z: list[Array], S: Array) -> None:
-        """Z: projected rows by class; S: smoothing of the classes (C, k, k)."""
+        """Z: projected rows by class; S: smoothing of the classes (C, k, k).
+
+        `psi` holds, by class, the characteristic function of its density estimate on the grid.
+        """
         self._grid, T = grid, grid.basis
         self._frequencies = [
             index * step for index, step in zip(grid.transform.indices(grid.modes), grid.step, strict=True)
@@ -36,8 +39,8 @@ class SpectralPotentials:
             for c in grid.classes
         }
         self._damping = {c: self._gaussian(T.T @ S[c] @ T) for c in grid.classes}
-        self._psi = {c: self._transforms[c].forward() * self._damping[c] for c in grid.classes}
-        self._values = {(a, b): self._inner(self._psi[a], self._psi[b]) for a, b in grid.pairs}
+        self.psi = {c: self._transforms[c].forward() * self._damping[c] for c in grid.classes}
+        self._values = {(a, b): self._inner(self.psi[a], self.psi[b]) for a, b in grid.pairs}
         with np.errstate(divide="ignore"):
             self.log_values = {pair: float(np.log(max(ip, 0.0))) for pair, ip in self._values.items()}
 
@@ -48,9 +51,9 @@ class SpectralPotentials:
             slopes = self._slopes(c, weights)
             if not slopes:
                 continue
-            combined = sum(slope * self._psi[b] for b, slope in slopes)
+            combined = sum(slope * self.psi[b] for b, slope in slopes)
             spectrum = self._weights * combined.conj() * self._damping[c]
-            moments = self._weights * (self._psi[c] * combined.conj()).real
+            moments = self._weights * (self.psi[c] * combined.conj()).real
             smoothing = self._second_moments(moments)
             gradient.smoothing[c] -= T @ (smoothing / 2) @ T.T
             spectra = np.stack([1j * frequency * spectrum for frequency in self._frequencies])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeAlias
 
+import finufft
 import numpy as np
 import numpy.typing as npt
 
@@ -112,8 +113,6 @@ class Nonuniform:
         return result.T
 
     def _plan(self, kind: int) -> Any:
-        import finufft  # here, because it takes a while to load and many fits never need it
-
         in_cache = np.prod(self._shape) <= CACHED_POINTS
         plan = finufft.Plan(
             kind, self._shape, eps=self._tolerance, isign=1, nthreads=1, spread_sort=0 if in_cache else 2

@@ -1,0 +1,104 @@
+"""The card of a model: what was fitted, from what, how well it separates the rows it saw, and with which software."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.density import ClassDensities
+from melm.divergence import divergence_of
+from melm.evaluate import leave_one_out_balanced_accuracy
+from melm.optimize import StartResult
+from melm.overlap import overlap
+from melm.potential import Pair
+from melm.problem import Problem
+from melm.rows import Array
+
+LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
+
+
+def describe_projection(problem: Problem, projection: Array, feature_names: Sequence[str] | None) -> dict[str, Any]:
+    """Which features make up the axes. Raw entries of V follow the scale of the features, so they are not shown as weights."""
+    spread = np.sqrt(np.diag(problem.total_covariance))  # (d,)
+    axes = np.sqrt(np.diag(projection.T @ problem.total_covariance @ projection))  # (k,)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loadings = projection * spread[:, None] / axes
+        correlations = problem.total_covariance @ projection / np.outer(spread, axes)
+    names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(len(projection))]
+    return {
+        "features": names,
+        "loadings": np.nan_to_num(loadings).tolist(),
+        "axis_correlations": np.nan_to_num(correlations).tolist(),
+    }
+
+
+def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float]) -> dict[str, Any]:
+    """How far the classes are apart on the rows that were fitted: optimistic, as the name says."""
+    shared = overlap(densities)
+    entropies = np.zeros((len(densities.rows), len(densities.rows)))
+    for (a, b), log_potential in log_potentials.items():
+        entropies[a, b] = entropies[b, a] = -log_potential
+    return {
+        "divergence": divergence_of(log_potentials),
+        "entropies": entropies.tolist(),
+        "overlap": shared.minimum.tolist(),
+        "overlap_bound": shared.affinity.tolist(),
+        "leave_one_out_balanced_accuracy": leave_one_out_balanced_accuracy(densities),
+    }
+
+
+def describe_starts(starts: Sequence[StartResult]) -> list[dict[str, Any]]:
+    """Every start of a search, without its projection."""
+    return [
+        {
+            "start": start.index,
+            "divergence": start.divergence,
+            "n_evaluations": start.n_evaluations,
+            "stopping_reason": str(start.stopping_reason),
+        }
+        for start in starts
+    ]
+
+
+def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """The rows that were fitted."""
+    return {
+        "n_rows": sum(problem.rows.counts),
+        "n_features": len(problem.rows.scale),
+        "classes": classes.tolist(),
+        "class_counts": problem.rows.counts,
+        "constant_features": np.flatnonzero(~problem.rows.varying).tolist(),
+    }
+
+
+def describe_software() -> dict[str, Any]:
+    """Versions, and the family of processors on which equal fits give equal bits."""
+    return {
+        "versions": {library: version(library) for library in LIBRARIES},
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+
+
+def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
+    """What a reader of the card should know before trusting it, in words."""
+    warnings = []
+    for label, floored, count in zip(classes.tolist(), problem.whitening.floored, problem.rows.counts, strict=True):
+        if floored:
+            warnings.append(
+                f"Class {label!r} has no spread of its own in some direction; a minimal one was assumed there, and the "
+                "divergence depends on it."
+            )
+        if count < 10:
+            warnings.append(f"Class {label!r} has only {count} rows.")
+    if problem.n_dimensions > sum(problem.rows.counts) / 10:
+        warnings.append(
+            f"{problem.n_dimensions} dimensions for {sum(problem.rows.counts)} rows: a projection can separate classes of pure "
+            "noise here. Look at a held-out score."
+        )
+    return warnings

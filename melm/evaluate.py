@@ -1,0 +1,28 @@
+"""How well classes are told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.density import ClassDensities
+
+JUDGED_ROWS = 4096  # rows judged one by one in a leave-one-out score; larger data sets are sampled evenly
+
+
+def balanced_accuracy(codes: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
+    """Mean over the classes of the share of their rows that was recognized."""
+    return float(np.mean([(predicted[codes == code] == code).mean() for code in np.unique(codes)]))
+
+
+def leave_one_out_balanced_accuracy(densities: ClassDensities) -> float:
+    """Balanced accuracy of the density classifier on its own rows, each judged without itself."""
+    n_rows = sum(len(rows) for rows in densities.rows)
+    share = min(1.0, JUDGED_ROWS / n_rows)
+    members = [
+        np.linspace(0, len(rows) - 1, max(2, round(share * len(rows)))).astype(np.intp) for rows in densities.rows
+    ]
+    codes, posteriors = densities.leave_one_out(members)
+    return balanced_accuracy(codes, posteriors.argmax(axis=1))

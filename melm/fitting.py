@@ -1,0 +1,199 @@
+"""A MELM fit from parameters to model, as a plan; and the last step that all methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from melm.bandwidth import silverman
+from melm.card import (
+    describe_data,
+    describe_projection,
+    describe_separation,
+    describe_software,
+    describe_starts,
+    warn,
+)
+from melm.covariance import CovarianceKind
+from melm.density import ClassDensities
+from melm.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence
+from melm.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
+from melm.labelled import Labelled
+from melm.model import Model
+from melm.optimize import StartResult
+from melm.plan import Fold, NothingFitted, Plan, Result, Unit, gather, held_out_rows
+from melm.problem import Problem
+from melm.rows import Array
+from melm.search import Search, best_start
+from melm.whitening import lift
+
+Priors: TypeAlias = Literal["balanced", "empirical"] | Sequence[float]
+SelectStartBy: TypeAlias = Literal["divergence", "balanced_accuracy"]
+
+GAMMAS = (1.0, 0.7, 1.4, 0.5, 2.0)  # what "auto" chooses from; the first wins a tie
+GAMMA_FOLDS = 5
+MAX_EXACT_ROWS = 20_000  # beyond three components every evaluation costs a kernel for each pair of rows
+SMOOTHING_FLOOR = 1e-10  # of a class's smallest spread in the projection, against its largest
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """The parameters of a MELM fit, checked."""
+
+    search: Search
+    gammas: tuple[float, ...]
+    select_start_by: SelectStartBy
+    priors: Priors
+
+    def plan(
+        self, data: Labelled, folds: tuple[Fold, ...] = (), name: str = ""
+    ) -> Plan[tuple[Model, list[StartResult]]]:
+        """Choose the kernel width where there is a choice, run the starts, keep the best, and fit the densities."""
+        problem = data.problem(self.search.covariance, folds)
+        check_fits(self.search.n_components, problem)
+        gamma = yield from self._choose_gamma(data, folds, name)
+        starts = yield from self.search.plan(gamma, folds, name)
+        model = self._model(data, problem, self._choose(problem, gamma, starts), gamma, starts)
+        return model, starts
+
+    def run(self, data: Labelled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+        """Run one unit of the plan."""
+        return self.search.run(data.problem(self.search.covariance, unit.folds), unit.arguments, should_stop)
+
+    def _choose_gamma(self, data: Labelled, folds: tuple[Fold, ...], name: str) -> Plan[float]:
+        """The width with the best balanced accuracy on rows held out of the whole fit, choice of the start included."""
+        rarest = min(data.problem(self.search.covariance, folds).rows.counts)
+        if len(self.gammas) == 1 or rarest < 2:
+            return self.gammas[0]
+        n_folds = min(GAMMA_FOLDS, rarest)
+        inner = [(*folds, Fold(index, n_folds, self.search.seed)) for index in range(n_folds)]
+        searches = [(gamma, nested) for gamma in self.gammas for nested in inner]
+        outcomes = yield from gather(
+            [
+                self.search.plan(gamma, nested, f"{name}gamma {gamma:g} fold {nested[-1].index} ")
+                for gamma, nested in searches
+            ]
+        )
+        scores: dict[float, list[float]] = {gamma: [] for gamma in self.gammas}
+        for (gamma, nested), starts in zip(searches, outcomes, strict=True):
+            if starts is not None:
+                scores[gamma].append(self._held_out_score(data, nested, gamma, starts))
+        complete = {gamma: float(np.mean(values)) for gamma, values in scores.items() if len(values) == n_folds}
+        if not complete:
+            raise NothingFitted("No kernel width could be judged.")
+        return max(complete, key=lambda gamma: complete[gamma])
+
+    def _held_out_score(
+        self, data: Labelled, folds: tuple[Fold, ...], gamma: float, starts: list[StartResult]
+    ) -> float:
+        problem = data.problem(self.search.covariance, folds)
+        projection = problem.canonical(self._choose(problem, gamma, starts).projection)
+        densities = class_densities(problem, projection, gamma, self.priors)
+        rows = held_out_rows(folds, data.codes)
+        Z = (data.X[rows] - problem.rows.center) @ projection
+        return balanced_accuracy(data.codes[rows], densities.log_posteriors(Z).argmax(axis=1))
+
+    def _choose(self, problem: Problem, gamma: float, starts: list[StartResult]) -> StartResult:
+        """The start to keep, by the divergence that raced or by the picture it gives."""
+        if self.select_start_by == "divergence":
+            return best_start(starts, [start.divergence for start in starts])
+        scores = [
+            leave_one_out_balanced_accuracy(
+                class_densities(problem, problem.canonical(start.projection), gamma, self.priors)
+            )
+            for start in starts
+        ]
+        return best_start(starts, scores)
+
+    def _model(
+        self, data: Labelled, problem: Problem, best: StartResult, gamma: float, starts: list[StartResult]
+    ) -> Model:
+        facts = {
+            "search": {
+                "best_start": best.index,
+                "starts": describe_starts(starts),
+                "n_evaluations": sum(start.n_evaluations for start in starts),
+            }
+        }
+        projection = problem.canonical(best.projection)
+        return assemble("melm", data, problem, projection, problem.rows.center, gamma, self.priors, facts)
+
+
+def check_fits(n_components: int, problem: Problem) -> None:
+    """Can a projection of this many components be found for these rows at all?"""
+    n_rows = sum(problem.rows.counts)
+    if n_components > problem.n_dimensions:
+        raise ValueError(
+            f"n_components={n_components} is larger than the number of dimensions in which the rows vary, "
+            f"{problem.n_dimensions}: constant or dependent features add none."
+        )
+    if n_components > SPECTRAL_COMPONENTS and n_rows > MAX_EXACT_ROWS:
+        raise ValueError(
+            f"n_components={n_components} has no linear-time form: every evaluation would sum over {n_rows**2:.1e} pairs of "
+            f"rows. Use at most {SPECTRAL_COMPONENTS} components, or a sample of at most {MAX_EXACT_ROWS} rows."
+        )
+
+
+def assemble(
+    method: str,
+    data: Labelled,
+    problem: Problem,
+    projection: Array,
+    offset: Array,
+    gamma: float,
+    priors: Priors,
+    facts: dict[str, Any],
+) -> Model:
+    """The model of any method from its linear map: densities, and a card with the method's own facts added."""
+    densities = class_densities(problem, projection, gamma, priors, offset)
+    card = {
+        "method": method,
+        "gamma": gamma,
+        "priors": densities.priors.tolist(),
+        "data": describe_data(problem, data.classes),
+        **describe_projection(problem, projection, data.feature_names),
+        "in_sample": _in_sample(problem, projection, gamma, densities),
+        "software": describe_software(),
+        "warnings": warn(problem, data.classes),
+        **facts,
+    }
+    return Model(method, projection, offset, data.classes, densities, data.feature_names, card)
+
+
+def _in_sample(problem: Problem, projection: Array, gamma: float, densities: ClassDensities) -> dict[str, Any] | None:
+    """The separation of the fitted rows, or None where the projection has no density or too many components for its rows."""
+    V = problem.to_whitened(projection)
+    n_components = V.shape[1]
+    affordable = n_components <= SPECTRAL_COMPONENTS or sum(problem.rows.counts) <= MAX_EXACT_ROWS
+    if not affordable or np.linalg.matrix_rank(V) < n_components:
+        return None
+    return describe_separation(densities, WhitenedDivergence(problem, n_components, gamma).log_potentials(V))
+
+
+def class_densities(
+    problem: Problem, projection: Array, gamma: float, priors: Priors, offset: Array | None = None
+) -> ClassDensities:
+    """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V."""
+    n_components = projection.shape[1]
+    V = problem.to_whitened(projection)
+    shift = 0.0 if offset is None else (problem.rows.center - offset) @ projection
+    rows = [Z + shift for Z in problem.rows.project(problem.rows.from_features(projection))]
+    smoothing = []
+    for n_rows, covariance in zip(problem.rows.counts, problem.whitening.covariances, strict=True):
+        S = silverman(n_rows, n_components, gamma) ** 2 * V.T @ covariance @ V
+        smoothing.append(lift(S, SMOOTHING_FLOOR * float(np.trace(S)))[0])
+    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.rows.counts))
+
+
+def class_priors(priors: Priors, counts: Sequence[int]) -> Array:
+    """P(c) of each class."""
+    n_classes = len(counts)
+    if isinstance(priors, str):
+        return np.full(n_classes, 1 / n_classes) if priors == "balanced" else np.array(counts) / sum(counts)
+    given = np.asarray(priors, dtype=np.float64)
+    if given.shape != (n_classes,) or not np.isfinite(given).all() or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
+        raise ValueError(f"priors={list(priors)} must be {n_classes} numbers from 0 to 1 that add up to 1.")
+    return given / given.sum()

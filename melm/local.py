@@ -1,0 +1,87 @@
+"""Running a plan on this machine: in this process, or spread over several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from melm.optimize import StoppingReason
+from melm.plan import NothingFitted, Plan, Result, Stage, Unit, run_plan
+
+T = TypeVar("T")
+Task: TypeAlias = Callable[[], Result]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a fit has come. `best_divergence` is that of the main search, None before its first start ends."""
+
+    stage: str
+    units_done: int
+    n_units: int
+    best_divergence: float | None
+
+
+Callback: TypeAlias = Callable[[Progress], object]
+
+
+def run_locally(plan: Plan[T], task: Callable[[Unit], Task], n_jobs: int | None, callback: Callback | None) -> T:
+    """Drive the plan to its end. `task` makes of a unit something that another process can run.
+
+    When the callback answers True, or at a KeyboardInterrupt, no further unit is run and the plan ends with the best so far.
+    """
+    runner = _Runner(task, n_jobs, callback)
+    try:
+        return run_plan(plan, runner.run_stage)
+    except NothingFitted:
+        if runner.interrupted:
+            raise KeyboardInterrupt from None
+        raise
+
+
+class _Runner:
+    def __init__(self, task: Callable[[Unit], Task], n_jobs: int | None, callback: Callback | None) -> None:
+        self._task, self._n_jobs, self._callback = task, n_jobs, callback
+        self._best: float | None = None
+        self._ended = False
+        self.interrupted = False
+
+    def run_stage(self, stage: Stage) -> Sequence[Result | None]:
+        results: list[Result | None] = []
+        try:
+            for result in self._results(stage.units) if not self._ended else ():
+                results.append(result)
+                if result["stopping_reason"] == StoppingReason.CANCELED:
+                    raise KeyboardInterrupt
+                if self._report(stage, results):
+                    self._ended = True
+                    break
+        except KeyboardInterrupt:
+            self._ended = self.interrupted = True
+        return results + [None] * (len(stage.units) - len(results))
+
+    def _results(self, units: list[Unit]) -> Iterator[Result]:
+        if self._n_jobs in (None, 1):
+            yield from (_single_threaded(self._task(unit)) for unit in units)
+        else:
+            from joblib import Parallel, delayed
+
+            jobs = (delayed(_single_threaded)(self._task(unit)) for unit in units)
+            yield from Parallel(n_jobs=self._n_jobs, return_as="generator")(jobs)
+
+    def _report(self, stage: Stage, results: list[Result | None]) -> bool:
+        result, unit = results[-1], stage.units[len(results) - 1]
+        if unit.start is not None and result is not None:
+            self._best = max(result["divergence"], self._best if self._best is not None else result["divergence"])
+        if self._callback is None:
+            return False
+        return self._callback(Progress(stage.name, len(results), len(stage.units), self._best)) is True
+
+
+def _single_threaded(task: Task) -> Result:
+    """BLAS splits sums by its number of threads, and so rounds by it: one thread gives one result everywhere."""
+    with threadpool_limits(1):
+        return task()

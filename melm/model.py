@@ -1,0 +1,47 @@
+"""What a fit leaves behind: a linear map, the class densities behind it, and a card that tells how they came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.density import ClassDensities
+from melm.rows import Array, blocks
+
+
+@dataclass(frozen=True)
+class Model:
+    """z = (x - offset) projection, and a density of z for each class."""
+
+    method: str
+    projection: Array  # (d, k)
+    offset: Array  # (d,)
+    classes: npt.NDArray[Any]  # (C,), labels as they were given, in order
+    densities: ClassDensities
+    feature_names: list[str] | None = None
+    card: dict[str, Any] = field(default_factory=dict)  # JSON values
+
+    def transform(self, X: npt.NDArray[Any]) -> Array:
+        """Rows in the projected space (n, k)."""
+        Z = np.empty((len(X), self.projection.shape[1]))
+        for block in blocks(len(X), X.shape[1] * 8):
+            Z[block] = (X[block] - self.offset) @ self.projection
+        return Z
+
+    def predict(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The most probable label of each row."""
+        labels: npt.NDArray[Any] = self.classes[self.densities.log_posteriors(self.transform(X)).argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: npt.NDArray[Any]) -> Array:
+        """P(class | row), columns in the order of `classes`."""
+        probabilities: Array = np.exp(self.densities.log_posteriors(self.transform(X)))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def log_density(self, X: npt.NDArray[Any]) -> Array:
+        """log density of all classes together at each row: low where a row is far from all training data."""
+        return self.densities.log_density(self.transform(X))

@@ -1,0 +1,120 @@
+"""A model as one .npz file: arrays and a JSON card, no pickle, with a version of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.density import ClassDensities
+from melm.model import Model
+
+FORMAT_VERSION = 1
+
+
+class ModelFileError(ValueError):
+    """The bytes are not a model that this version can read."""
+
+
+def dump(model: Model) -> bytes:
+    """The model as the bytes of an .npz file. Equal models give equal bytes."""
+    header = {
+        "format_version": FORMAT_VERSION,
+        "method": model.method,
+        "feature_names": model.feature_names,
+        "card": model.card,
+    }
+    arrays = {
+        "header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), dtype=np.uint8),
+        "projection": model.projection,
+        "offset": model.offset,
+        "classes": _labels_without_objects(model.classes),
+        "class_sizes": np.array([len(rows) for rows in model.densities.rows], dtype=np.int64),
+        "rows": np.concatenate(model.densities.rows),
+        "smoothing": model.densities.smoothing,
+        "priors": model.densities.priors,
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content.getvalue())
+    return buffer.getvalue()
+
+
+def load(content: bytes) -> Model:
+    """The model of a file made by `dump`, checked: shapes agree and every number is finite."""
+    arrays = _read(content)
+    header = _header(arrays)
+    try:
+        projection, offset = arrays["projection"], arrays["offset"]
+        rows, smoothing, priors = arrays["rows"], arrays["smoothing"], arrays["priors"]
+        classes, sizes = arrays["classes"], arrays["class_sizes"]
+    except KeyError as missing:
+        raise ModelFileError(f"The model file has no array {missing}.") from None
+    for name in ("projection", "offset", "rows", "smoothing", "priors"):
+        if arrays[name].dtype != np.float64:
+            raise ModelFileError(f"The array {name!r} of the model file is {arrays[name].dtype}, expected float64.")
+        if not np.isfinite(arrays[name]).all():
+            raise ModelFileError(f"The array {name!r} of the model file holds NaN or infinity.")
+    if projection.ndim != 2 or not 1 <= projection.shape[1] <= projection.shape[0]:
+        raise ModelFileError(f"The projection of the model file has shape {projection.shape}.")
+    (d, k), n_classes = projection.shape, len(classes)
+    expected = {"offset": (d,), "rows": (int(sizes.sum()), k), "smoothing": (n_classes, k, k), "priors": (n_classes,)}
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ModelFileError(
+                f"The array {name!r} of the model file has shape {arrays[name].shape}, expected {shape}."
+            )
+    if n_classes < 2 or sizes.shape != (n_classes,) or sizes.min() < 1:
+        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
+    if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
+        raise ModelFileError("The densities of the model file are not densities.")
+    names = header.get("feature_names")
+    if names is not None and len(names) != d:
+        raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
+    densities = ClassDensities(np.split(rows, np.cumsum(sizes)[:-1]), smoothing, priors)
+    return Model(str(header["method"]), projection, offset, classes, densities, names, header["card"])
+
+
+def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > 2 * len(content) + 2**16:
+                raise ModelFileError("The model file is compressed; models are stored plainly.")
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+    except ModelFileError:
+        raise
+    except Exception as problem:  # whatever zipfile and numpy find wrong with foreign bytes
+        raise ModelFileError(f"This is not an undamaged model file: {problem}") from problem
+
+
+def _header(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    try:
+        header: dict[str, Any] = json.loads(arrays["header"].tobytes())
+        version = header["format_version"]
+        if version != FORMAT_VERSION:
+            raise ModelFileError(
+                f"The model file has format version {version}; this melm reads version {FORMAT_VERSION}."
+            )
+        if not isinstance(header["card"], dict) or not isinstance(header["method"], str):
+            raise ModelFileError("The header of the model file is damaged.")
+    except (KeyError, ValueError, TypeError, UnicodeDecodeError) as problem:
+        if isinstance(problem, ModelFileError):
+            raise
+        raise ModelFileError("The header of the model file is missing or damaged.") from problem
+    return header
+
+
+def _labels_without_objects(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if classes.dtype != object:
+        return classes
+    if all(isinstance(label, str) for label in classes):
+        return classes.astype(np.str_)
+    raise ModelFileError("Labels of mixed types cannot be stored: use all strings or all numbers.")
