@@ -83,6 +83,10 @@ class Units:
         answer = self._connection.run("fit/complete", lease.tenant, arguments, value)
         return self._claim(lease.tenant, lease.fit_id, answer)
 
+    def fail(self, lease: Lease, failure: FitError) -> int:
+        """Give a unit up for a process that no longer can; answers how many messages to send."""
+        return self.complete(lease, "", UnitReport(None, failure), carry_on=False).n_messages
+
     def open_stage(
         self, lease: Lease, process: str, stage: str, units: Sequence[tuple[str, dict[str, Any]]]
     ) -> Claim | None:
@@ -112,6 +116,7 @@ class Units:
         expires_at = None if model is None or model.expires_at is None else timestamp(model.expires_at)
         arguments = {
             "fit": lease.fit_id,
+            "unit": lease.unit,
             "fence": lease.fence,
             "status": status,
             "failure": None if failure is None else failure.model_dump_json(),
@@ -177,6 +182,11 @@ class Units:
         """The fits that need a look."""
         now = timestamp(self._connection.now())
         return [id.decode() for id in self._connection.call("ZRANGEBYSCORE", key(tenant, "active"), "-inf", now)]
+
+    def begin_sweep(self, tenant: str) -> bool:
+        """Whether it is this caller's turn to look for what is overdue."""
+        sweep_ms = milliseconds(self._connection.settings.sweep_seconds * 0.9)
+        return self._connection.call("SET", key(tenant, "sweeping"), "1", "NX", "PX", sweep_ms) is not None
 
     def redispatch(self, tenant: str, fit_id: str, *, judge_leases: bool) -> int:
         """Put overdue units of a fit up again; answers how many messages to send."""

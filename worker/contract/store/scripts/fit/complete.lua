@@ -32,7 +32,8 @@ cut_when_out_of_time()
 if stage_is_over() then
   plan_next()
 end
-if a.carry_on or redis.call('ZSCORE', TODO, PLAN) then
+local planning = redis.call('ZSCORE', TODO, PLAN)
+if a.process ~= '' and (a.carry_on or planning) then
   return answer(take())
 end
-return answer({ 'nothing' }, send_waiting(1))
+return answer({ 'nothing' }, planning and 1 or send_waiting(1))

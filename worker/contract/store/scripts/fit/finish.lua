@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- The plan has ended: store the model and the status in one step.
+-- The plan has ended, or a unit found that the fit cannot go on: store the model and the status in one step.
 if not is_active() then
   return { get('model_id') == a.model_id and 'finished' or 'refused' }
 end
-if lease(PLAN) ~= a.fence then
+if lease(a.unit) ~= a.fence then
   return { 'refused' }
 end
 if a.status == 'succeeded' then

@@ -1,0 +1,89 @@
+"""A method that stands in for the real ones: its units sleep, crash or hold the interpreter as its parameters say.
+
+A fit has two stages, `search` with one unit per start and `polish` with the best few. What it gives depends on data and
+seed alone. `python -m tests.worker.stand_in` runs a worker for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from melm.plan import NothingFitted, Plan, Result, Stage, Stopped, Unit
+from worker.app import run_worker
+from worker.contract.codec import encode
+from worker.contract.records import FitRecord
+from worker.contract.settings import Settings
+from worker.library import Array
+
+
+@dataclass(frozen=True)
+class StandInModel:
+    """The best start's projection."""
+
+    projection: Array
+    card: dict[str, Any]
+
+
+class StandIn:
+    """Parameters: n_starts, seconds (that a unit takes), crashes (names of units that kill their process), errors (names
+    that raise), stuck (names that ignore being told to stop), holds_interpreter (names), trace (a folder in which every
+    execution leaves a file)."""
+
+    def plan(self, fit: FitRecord, X: Array, y: Array) -> Plan[StandInModel]:
+        """Search, polish, done."""
+        n_starts = int(fit.params["n_starts"])
+        found = yield Stage("search", [Unit(f"search {index}", {"start": index}) for index in range(n_starts)])
+        starts = [result for result in found if result is not None]
+        if not starts:
+            raise NothingFitted("No start gave a result.")
+        starts.sort(key=lambda result: -result["divergence"])
+        polished = yield Stage(
+            "polish",
+            [
+                Unit(f"polish {start['start']}", {"start": start["start"], "V": start["V"]}, start=start["start"])
+                for start in starts[:2]
+            ],
+        )
+        best = max(
+            [*starts, *(result for result in polished if result is not None)], key=lambda each: each["divergence"]
+        )
+        return StandInModel(best["V"], {"divergence": best["divergence"], "n_starts": len(starts)})
+
+    def run(self, fit: FitRecord, X: Array, y: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+        """A projection that depends on the data and the unit, after as long as the parameters ask for."""
+        params = fit.params
+        if trace := params.get("trace"):
+            (Path(trace) / f"{fit.id} {unit.name} {os.getpid()} {time.monotonic_ns()}").touch()
+        if unit.name in params.get("crashes", ()):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if unit.name in params.get("errors", ()):
+            raise ArithmeticError(f"{unit.name} does not converge")
+        if unit.name in params.get("holds_interpreter", ()):
+            ctypes.PyDLL(None).usleep(round(params["seconds"] * 1e6))
+        else:
+            ends_at = time.monotonic() + float(params.get("seconds", 0))
+            while time.monotonic() < ends_at:
+                if should_stop() and unit.name not in params.get("stuck", ()):
+                    raise Stopped
+                time.sleep(0.002)
+        start = unit.arguments["start"]
+        random = np.random.default_rng([int(fit.params["seed"]), start])
+        V = unit.arguments["V"] * 0.5 if "V" in unit.arguments else random.standard_normal((X.shape[1], 2))
+        return {"start": start, "V": V, "divergence": float(np.abs(X @ V).mean()) + ("V" in unit.arguments) * 10}
+
+    def dump(self, model: StandInModel) -> tuple[bytes, dict[str, Any]]:
+        """The projection and the card."""
+        return encode({"projection": model.projection}), model.card
+
+
+if __name__ == "__main__":
+    run_worker(Settings.from_environment(os.environ), StandIn())

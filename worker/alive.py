@@ -1,0 +1,28 @@
+"""`python -m worker.alive`: exits with 0 when the worker of this host or container is alive, else with 1 and a word."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from worker.contract.errors import ContractError
+from worker.contract.process import host
+from worker.contract.settings import Settings
+from worker.contract.store import open_store
+
+
+def main() -> str | None:
+    """What is wrong, or None."""
+    try:
+        workers = open_store(Settings.from_environment(os.environ)).workers.health().workers
+    except ContractError as error:
+        return str(error)
+    return (
+        None
+        if any(name.startswith(f"{host()}/") for name in workers)
+        else "No worker of this host has a fresh heartbeat."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""The Celery worker: a parent process that keeps leases and sweeps, and children that take turns at fits."""
+
+# ruff: noqa: E402
+from __future__ import annotations
+
+import os
+
+# Read by the numerical libraries when they are loaded. Parallel are the processes: two of them with one thread each do
+# more than twice what two with two threads do.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ[_name] = "1"
+
+from typing import Any
+
+from celery import Celery, signals
+from threadpoolctl import threadpool_limits
+
+from worker.contract.dispatch import QUEUE, CeleryDispatcher, broker_settings
+from worker.contract.process import identity
+from worker.contract.reconcile import Reconciler
+from worker.contract.settings import Settings
+from worker.contract.store import open_store
+from worker.keeper import ChildKeeper, Family, ParentKeeper
+from worker.library import Library
+from worker.logs import log_as_json
+from worker.runner import Runner
+from worker.tasks import add_tasks
+
+
+def worker_settings(settings: Settings) -> dict[str, Any]:
+    """How the worker runs, beside what it shares with the sender of messages."""
+    return {
+        "worker_concurrency": settings.worker_processes,
+        "worker_prefetch_multiplier": 1,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "worker_hijack_root_logger": False,
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+    }
+
+
+def create_app(settings: Settings, library: Library) -> Celery:
+    """The Celery application of a worker that fits with this library."""
+    app = Celery("melm", set_as_current=True)
+    app.conf.update(broker_settings(settings) | worker_settings(settings))
+    family = Family()
+    runners: list[Runner] = []
+    add_tasks(app, runners)
+
+    def begin_child(**_: Any) -> None:
+        threadpool_limits(1)
+        store = open_store(settings)
+        keeper = ChildKeeper(store, family)
+        runners.append(Runner(store, CeleryDispatcher(settings, app), library, keeper, identity(os.getpid())))
+
+    def begin_parent(**_: Any) -> None:
+        store = open_store(settings)
+        dispatcher = CeleryDispatcher(settings, app)
+        ParentKeeper(store, dispatcher, family, identity(os.getpid())).start()
+        Reconciler(store, dispatcher).start()
+
+    def stop(**_: Any) -> None:
+        family.stop()
+
+    signals.worker_process_init.connect(begin_child, weak=False)
+    signals.worker_ready.connect(begin_parent, weak=False)
+    signals.worker_shutting_down.connect(stop, weak=False)
+    return app
+
+
+def run_worker(settings: Settings, library: Library) -> None:
+    """Run a worker until it is told to stop. SIGTERM: units in hand are given back, and the worker ends."""
+    log_as_json()
+    options = [
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
+        "--loglevel",
+        "WARNING",
+        "--queues",
+        QUEUE,
+    ]
+    create_app(settings, library).worker_main(["worker", *options])

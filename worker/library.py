@@ -1,0 +1,29 @@
+"""What the runner needs of a numerical library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from melm.plan import Plan, Result, Unit
+from worker.contract.records import FitRecord
+
+Array = npt.NDArray[Any]
+
+
+class Library(Protocol):
+    """Plans fits, runs their units, turns a model into bytes. All of it depends on its arguments alone."""
+
+    def plan(self, fit: FitRecord, X: Array, y: Array) -> Plan[Any]:
+        """The plan of a fit."""
+        ...
+
+    def run(self, fit: FitRecord, X: Array, y: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+        """What one unit gives. Raises `Stopped` soon after it is told to stop."""
+        ...
+
+    def dump(self, model: Any) -> tuple[bytes, dict[str, Any]]:
+        """A model's file and its card."""
+        ...
