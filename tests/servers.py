@@ -1,4 +1,4 @@
-"""Real servers and workers for tests: started as processes of their own, waited for by what they say, ended by their id."""
+"""Real servers and workers for tests: processes of their own, waited for by what they say, ended by their id."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ ROOT = Path(__file__).parents[1]
 DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
-def wait_until(
-    look: Callable[[], T], timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, every_seconds: float = 0.01
-) -> T:
+def wait_until(look: Callable[[], T], timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> T:
     """The first answer that is true. For what sends no word of its own; fails with what was seen last."""
     ends_at = time.monotonic() + timeout_seconds
     while not (seen := look()):
         if time.monotonic() > ends_at:
             raise AssertionError(f"It did not happen within {timeout_seconds:g} seconds; last seen: {seen!r}.")
-        time.sleep(every_seconds)
+        time.sleep(0.005)
     return seen
 
 

@@ -17,11 +17,8 @@ def main() -> str | None:
         workers = open_store(Settings.from_environment(os.environ)).workers.health().workers
     except ContractError as error:
         return str(error)
-    return (
-        None
-        if any(name.startswith(f"{host()}/") for name in workers)
-        else "No worker of this host has a fresh heartbeat."
-    )
+    is_alive = any(name.startswith(f"{host()}/") for name in workers)
+    return None if is_alive else "No worker of this host has a fresh heartbeat."
 
 
 if __name__ == "__main__":

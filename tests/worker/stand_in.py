@@ -34,9 +34,13 @@ class StandInModel:
 
 
 class StandIn:
-    """Parameters: n_starts, seconds (that a unit takes), crashes (names of units that kill their process), errors (names
-    that raise), stuck (names that ignore being told to stop), holds_interpreter (names), trace (a folder in which every
-    execution leaves a file)."""
+    """The method. Its parameters:
+
+    - `n_starts`, `seed`, and the `seconds` that a unit takes;
+    - names of units that misbehave: `crashes` kill their process, `errors` raise, `stuck` ones do not stop when told to,
+      `holds_interpreter` ones let no other thread run;
+    - `trace`: a folder in which every execution of a unit leaves a file.
+    """
 
     def plan(self, fit: FitRecord, X: Array, y: Array) -> Plan[StandInModel]:
         """Search, polish, done."""
@@ -53,9 +57,8 @@ class StandIn:
                 for start in starts[:2]
             ],
         )
-        best = max(
-            [*starts, *(result for result in polished if result is not None)], key=lambda each: each["divergence"]
-        )
+        candidates = [*starts, *(result for result in polished if result is not None)]
+        best = max(candidates, key=lambda each: each["divergence"])
         return StandInModel(best["V"], {"divergence": best["divergence"], "n_starts": len(starts)})
 
     def run(self, fit: FitRecord, X: Array, y: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from worker.contract.settings import Settings
 from worker.contract.store.connection import Connection
 from worker.contract.store.datasets import Datasets
@@ -43,6 +45,6 @@ class Store:
         self.connection.client.close()
 
 
-def open_store(settings: Settings, library_version: str = "") -> Store:
+def open_store(settings: Settings) -> Store:
     """A store on the configured server. Nothing connects before the first call."""
-    return Store(settings, library_version)
+    return Store(settings, library_version=version("melm"))
