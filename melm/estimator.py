@@ -130,7 +130,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         codes, classes = check_labels(y)
         names = getattr(self, "feature_names_in_", None)
         data = Labelled(X, codes, classes, None if names is None else names.tolist())
-        fitting = self._fitting(X.shape[1])
+        fitting = self.fitting(X.shape[1])
         class_priors(fitting.priors, np.bincount(codes).tolist())
 
         def task(unit: Unit) -> Task:
@@ -156,19 +156,23 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
 
     def transform(self, X: npt.ArrayLike) -> Array:
         """The rows of X in the projected space (n_samples, n_components)."""
-        return self.model_.transform(self._check(X))
+        checked = self._check(X)
+        return self.model_.transform(checked)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The most probable class of each row."""
-        return self.model_.predict(self._check(X))
+        checked = self._check(X)
+        return self.model_.predict(checked)
 
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """P(class | row), columns in the order of `classes_`."""
-        return self.model_.predict_proba(self._check(X))
+        checked = self._check(X)
+        return self.model_.predict_proba(checked)
 
     def log_density(self, X: npt.ArrayLike) -> Array:
         """Log density of all classes together at each row: low where a row is far from all training data."""
-        return self.model_.log_density(self._check(X))
+        checked = self._check(X)
+        return self.model_.log_density(checked)
 
     @property
     def _n_features_out(self) -> int:
@@ -179,8 +183,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         checked: npt.NDArray[Any] = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return checked
 
-    def _fitting(self, n_features: int) -> Fitting:
-        """The parameters, checked."""
+    def fitting(self, n_features: int) -> Fitting:
+        """The parameters, checked: the fit as a plan that other processes can run as well."""
         check_option("covariance", self.covariance, get_args(CovarianceKind))
         check_option("select_start_by", self.select_start_by, get_args(SelectStartBy))
         check_option("form", self.form, get_args(Form))

@@ -1,0 +1,51 @@
+"""Maximum Entropy Linear Manifold. With one component it is the paper's MELC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from melm.estimator import MELM
+from melm.fitting import Fitting
+from melm.labelled import Labelled
+from melm.methods.base import Method, Parameters, PositiveNumber
+from melm.model import Model
+from melm.plan import Fold, Plan, Result, Unit
+
+
+class MelmParameters(Parameters):
+    """Of a MELM fit. The defaults are those of the estimator."""
+
+    gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(  # type: ignore[assignment]
+        1.0, description='Scale of Silverman\'s kernel width: a number, or several (or "auto") to choose from.'
+    )
+    n_starts: int = Field(16, ge=1, description="Starts of the optimizer.")
+    select_start_by: Literal["divergence", "balanced_accuracy"] = Field(
+        "divergence", description="How the best start is chosen."
+    )
+    max_iterations: int = Field(1000, ge=1, description="Of the optimizer, for each start.")
+    tolerance: PositiveNumber = Field(1e-7, description="Largest entry of the gradient at which a start has converged.")
+
+
+class MelmMethod(Method[MelmParameters]):
+    """The method of this project."""
+
+    name = "melm"
+    title = "Maximum Entropy Linear Manifold"
+    orthonormal = True
+    Parameters = MelmParameters
+
+    def plan(
+        self, data: Labelled, parameters: MelmParameters, folds: tuple[Fold, ...] = (), name: str = ""
+    ) -> Plan[Model]:
+        model, _ = yield from self._fitting(data, parameters).plan(data, folds, name)
+        return model
+
+    def run(self, data: Labelled, parameters: MelmParameters, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+        return self._fitting(data, parameters).run(data, unit, should_stop)
+
+    def _fitting(self, data: Labelled, parameters: MelmParameters) -> Fitting:
+        options = parameters.model_dump()
+        return MELM(random_state=options.pop("seed"), **options).fitting(data.X.shape[1])
