@@ -16,7 +16,6 @@ import hmac
 import ipaddress
 import logging
 import re
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,12 +56,6 @@ class Key:
 def digest_of(token: str) -> bytes:
     """What is kept of a key. Keys are long and random, so that a plain hash is enough."""
     return hashlib.sha256(token.encode()).digest()
-
-
-def create_key(tenant: str, scope: Scope) -> tuple[str, str]:
-    """A new key, and the line that makes it known."""
-    token = f"melm_{secrets.token_urlsafe(32)}"
-    return token, f"{tenant} {scope.name.lower()} {digest_of(token).hex()}"
 
 
 def parse_keys(text: str) -> list[Key]:

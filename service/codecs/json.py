@@ -44,16 +44,16 @@ TEXT_FIELDS = {"feature_names": "a list of text", "name": "text", "metadata": "a
 DECODER = msgspec.json.Decoder(Body)
 
 
-def decode(body: bytes, limits: Limits, target: str | None = None) -> Table:
+def decode(body: bytes, limits: Limits, target: str | None = None, pointer: str = "") -> Table:
     """A table out of `{"X": ..., "y"?: ...}` or `{"rows": ..., "y"?: ...}`."""
     try:
         parsed = DECODER.decode(body)
     except msgspec.ValidationError:
-        raise Invalid(find_errors(parse(body))) from None
+        raise Invalid(find_errors(parse(body), pointer)) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         loose = parse(body)  # raises Malformed, except for NaN and Infinity, which are worth a better word
-        raise Invalid(find_errors(loose)) from None
-    return to_table(parsed, limits)
+        raise Invalid(find_errors(loose, pointer)) from None
+    return to_table(parsed, limits, pointer)
 
 
 def parse(body: bytes) -> Any:
@@ -64,15 +64,6 @@ def parse(body: bytes) -> Any:
         raise Malformed("the JSON is nested too deeply") from None
     except ValueError as error:  # covers wrong syntax, wrong UTF-8 and numbers of absurd length
         raise Malformed(f"the body is not JSON: {error}") from None
-
-
-def table_of(value: Any, limits: Limits, pointer: str = "") -> Table:
-    """A table out of a value that has been decoded already, such as the `data` of a fit."""
-    try:
-        parsed = msgspec.convert(value, Body)
-    except msgspec.ValidationError:
-        raise Invalid(find_errors(value, pointer)) from None
-    return to_table(parsed, limits, pointer)
 
 
 def to_table(parsed: Body, limits: Limits, pointer: str = "") -> Table:

@@ -1,0 +1,47 @@
+"""`python -m service`: one API, listening where the settings say."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import uvicorn
+
+from service import logs
+from service.security import Keyring, check_binding
+from service.settings import ServiceSettings
+from worker.contract.errors import SettingsError
+
+SHUTDOWN_SECONDS = 5  # waiting and streaming clients come back by themselves
+
+
+def main() -> None:
+    """Check what cannot be mended later, then serve."""
+    try:
+        settings = ServiceSettings.from_environment(os.environ)
+        keyring = Keyring(settings.keys, Path(settings.keys_file) if settings.keys_file else None)
+        check_binding(settings.host, keyring, settings.user_header)
+    except SettingsError as error:
+        sys.exit(f"melm: {error}")
+    logs.configure(settings.log_level)
+    with tempfile.TemporaryDirectory(prefix="melm-metrics-") as shared:
+        if settings.api_processes > 1:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+        uvicorn.run(
+            "service.app:from_environment",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.api_processes,
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+
+
+if __name__ == "__main__":
+    main()

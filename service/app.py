@@ -1,0 +1,78 @@
+"""The application: the one place where everything is wired."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
+
+from service import errors, logs, openapi
+from service.dependencies import Context
+from service.metrics import Metrics
+from service.model_cache import ModelCache
+from service.observation import Observation
+from service.routes import aliases, datasets, fits, inference, models, operation, page
+from service.security import Keyring, RateLimit
+from service.settings import ServiceSettings
+from worker.contract.dispatch import CeleryDispatcher, Dispatcher
+from worker.contract.reconcile import Reconciler
+from worker.contract.store import Store, open_store
+from worker.contract.watch import Watch
+
+DESCRIPTION = """Supervised linear projections by maximum entropy linear manifold and other methods.
+
+Upload a **dataset**, submit a **fit**, follow it, and use the **model** that it leaves behind to transform rows and to
+predict labels. Errors are problem documents (RFC 9457) that list everything that is wrong at once."""
+
+
+def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) -> FastAPI:
+    """The service on a store, with workers behind a dispatcher."""
+    metrics = Metrics(store)
+    context = Context(
+        store=store,
+        dispatcher=dispatcher,
+        settings=settings,
+        keyring=Keyring(settings.keys, Path(settings.keys_file) if settings.keys_file else None),
+        rate_limit=RateLimit(settings.requests_per_second),
+        models=ModelCache(store, settings.model_cache_bytes, settings.model_check_seconds),
+        metrics=metrics,
+        watch=Watch(settings),
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        reconciler = Reconciler(store, dispatcher)
+        reconciler.start()
+        async with context.watch:
+            yield
+        await run_in_threadpool(reconciler.stop)
+
+    app = FastAPI(
+        title="melm",
+        version=version("melm"),
+        summary="Projections that people can look at.",
+        description=DESCRIPTION,
+        root_path=settings.root_path,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.context = context
+    for routes in (datasets, fits, models, aliases, inference, operation, page):
+        app.include_router(routes.router)
+    errors.install(app)
+    app.add_middleware(Observation, metrics=metrics)
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    return app
+
+
+def from_environment() -> FastAPI:
+    """The service as the `MELM_*` variables describe it."""
+    settings = ServiceSettings.from_environment(os.environ)
+    logs.configure(settings.log_level)
+    return create_app(open_store(settings), CeleryDispatcher(settings), settings)

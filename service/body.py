@@ -1,0 +1,42 @@
+"""Request bodies, bounded while they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+
+from service.errors import Malformed, TooLarge, UnsupportedMediaType, UploadTimeout
+
+
+async def read_body(request: Request, limit_bytes: int, timeout_seconds: float) -> bytes:
+    """The whole body. One that is too large is refused as soon as that is known, not when it has been read."""
+    if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+        raise UnsupportedMediaType(f"content-encoding {encoding}", ["content-encoding identity"])
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            return await read_bounded(request, limit_bytes)
+    except TimeoutError:
+        raise UploadTimeout(f"the body did not arrive within {timeout_seconds:g} seconds") from None
+    except ClientDisconnect:
+        raise Malformed("the body was cut off") from None
+
+
+async def read_bounded(request: Request, limit_bytes: int) -> bytes:
+    """The body up to the limit. What is beyond is dropped, so that the client comes to read the answer."""
+    chunks: list[bytes] = []
+    size = 0
+    too_large = int(request.headers.get("content-length", 0)) > limit_bytes
+    async for chunk in request.stream():
+        size += len(chunk)
+        too_large = too_large or size > limit_bytes
+        if too_large:
+            chunks.clear()
+            if size > 2 * limit_bytes:
+                break
+        else:
+            chunks.append(chunk)
+    if too_large:
+        raise TooLarge(limit_bytes)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -1,0 +1,137 @@
+"""What handlers ask for, as named types."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, cast
+
+from fastapi import Depends, Header, Path, Query, Request
+
+from service.body import read_body
+from service.codecs import CODECS
+from service.errors import Forbidden, TooManyRequests, Unauthenticated
+from service.metrics import Metrics
+from service.model_cache import ModelCache
+from service.security import Keyring, Principal, RateLimit, Scope, check_tenant, digest_of
+from service.settings import ServiceSettings
+from worker.contract.dispatch import Dispatcher
+from worker.contract.records import DEFAULT_TENANT, Idempotency
+from worker.contract.store import Store
+from worker.contract.watch import Watch
+
+MAX_WAIT_SECONDS = 60
+
+
+@dataclass
+class Context:
+    """Everything the handlers of one application share."""
+
+    store: Store
+    dispatcher: Dispatcher
+    settings: ServiceSettings
+    keyring: Keyring
+    rate_limit: RateLimit
+    models: ModelCache
+    metrics: Metrics
+    watch: Watch
+
+
+async def get_context(request: Request) -> Context:
+    """What `create_app` wired."""
+    return cast(Context, request.app.state.context)
+
+
+ContextDep: TypeAlias = Annotated[Context, Depends(get_context)]
+
+
+def authenticate(request: Request, context: Context) -> Principal:
+    """Who asks. Without keys everybody is the default tenant: the service then listens on loopback only."""
+    settings = context.settings
+    if settings.user_header and (user := request.headers.get(settings.user_header)):
+        if request.client is None or request.client.host not in settings.trusted_proxies.split(","):
+            raise Unauthenticated(f"{settings.user_header} counts only from a trusted proxy")
+        try:
+            return Principal(check_tenant(user), Scope.FIT)
+        except ValueError as error:
+            raise Unauthenticated(str(error)) from None
+    if context.keyring.is_open and not settings.user_header:
+        return Principal(DEFAULT_TENANT, Scope.ADMIN)
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    principal = context.keyring.find(token.strip()) if scheme.lower() == "bearer" else None
+    if principal is None:
+        raise Unauthenticated("a known key is needed: Authorization: Bearer KEY")
+    if not context.rate_limit.allows(digest_of(token.strip())):
+        raise TooManyRequests(retry_after_seconds=1)
+    return principal
+
+
+def tenant_with(scope: Scope) -> Callable[[Request, Context], Coroutine[Any, Any, str]]:
+    """A dependency that gives the tenant, and refuses keys without the scope."""
+
+    async def get_tenant(request: Request, context: ContextDep) -> str:
+        principal = authenticate(request, context)
+        request.scope["tenant"] = principal.tenant
+        if principal.scope < scope:
+            raise Forbidden(
+                f"this key may not do that: it has {principal.scope.name.lower()}, {scope.name.lower()} is needed"
+            )
+        return principal.tenant
+
+    return get_tenant
+
+
+PredictTenant: TypeAlias = Annotated[str, Depends(tenant_with(Scope.PREDICT))]
+FitTenant: TypeAlias = Annotated[str, Depends(tenant_with(Scope.FIT))]
+AdminTenant: TypeAlias = Annotated[str, Depends(tenant_with(Scope.ADMIN))]
+
+
+async def get_body(request: Request, context: ContextDep) -> bytes:
+    """The whole body, bounded."""
+    settings = context.settings
+    body = await read_body(request, settings.max_body_bytes, settings.upload_timeout_seconds)
+    media_type = request.headers.get("content-type", "none").partition(";")[0].lower()
+    if media_type in CODECS:
+        context.metrics.payload_bytes.labels("in", media_type).inc(len(body))
+    return body
+
+
+Body: TypeAlias = Annotated[bytes, Depends(get_body)]
+
+
+async def get_idempotency(
+    request: Request, body: Body, idempotency_key: Annotated[str | None, Header(max_length=255, min_length=1)] = None
+) -> Idempotency | None:
+    """The request's idempotency key, bound to what was asked: path, query, media type and body."""
+    if idempotency_key is None:
+        return None
+    digest = hashlib.sha256(f"{request.url.path}?{request.url.query}\n".encode())
+    digest.update(request.headers.get("content-type", "").encode() + b"\n" + body)
+    return Idempotency(key=idempotency_key, body_hash=digest.hexdigest())
+
+
+IdempotencyDep: TypeAlias = Annotated[Idempotency | None, Depends(get_idempotency)]
+
+
+async def get_wait_seconds(
+    prefer: Annotated[
+        str | None,
+        Header(description=f"`wait=N`: answer when the fit has ended, or after N seconds, at most {MAX_WAIT_SECONDS}."),
+    ] = None,
+) -> float:
+    """How long the client prefers to wait (RFC 7240); a preference that is not understood is none."""
+    match = re.search(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})", prefer or "")
+    return min(float(match[1]), MAX_WAIT_SECONDS) if match else 0.0
+
+
+WaitSeconds: TypeAlias = Annotated[float, Depends(get_wait_seconds)]
+
+DatasetId: TypeAlias = Annotated[str, Path(description="A dataset's id.", examples=["ds_01JCZ9V7M3K4N5P6Q7R8S9T0AB"])]
+FitId: TypeAlias = Annotated[str, Path(description="A fit's id.", examples=["fit_01JCZ9V7M3K4N5P6Q7R8S9T0AB"])]
+ModelId: TypeAlias = Annotated[
+    str, Path(description="A model's id, or an alias.", examples=["mdl_01JCZ9V7M3K4N5P6Q7R8S9T0AB", "champion"])
+]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100, description="How many a page holds.")]
+Cursor: TypeAlias = Annotated[str | None, Query(description="`next_cursor` of the page before.", max_length=200)]

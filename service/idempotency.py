@@ -1,0 +1,27 @@
+"""A request that is sent twice under one key is carried out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from worker.contract.records import Idempotency
+from worker.contract.store import Store
+
+T = TypeVar("T")
+
+
+def once(
+    store: Store, tenant: str, idempotency: Idempotency | None, *, find: Callable[[str], T], make: Callable[[], T]
+) -> T:
+    """What `make` makes; or, where an earlier request under the key has made it, what `find` finds by its id."""
+    if idempotency is None:
+        return make()
+    earlier = store.requests.begin(tenant, idempotency)
+    if earlier is not None:
+        return find(earlier)
+    try:
+        return make()
+    except BaseException:
+        store.requests.abandon(tenant, idempotency)
+        raise

@@ -1,0 +1,86 @@
+"""Prometheus metrics: requests counted by this service's processes, fits by the workers, in the store.
+
+With several API processes, `PROMETHEUS_MULTIPROC_DIR` names a directory where they keep their counts together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from worker.contract.store import Store
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """The metrics of one application."""
+
+    def __init__(self, store: Store) -> None:
+        own = CollectorRegistry()
+        self.requests = Counter("melm_requests", "Answered requests.", ["method", "route", "status"], registry=own)
+        self.request_seconds = Histogram(
+            "melm_request_seconds", "Time to answer.", ["method", "route"], registry=own, buckets=SECONDS
+        )
+        self.payload_bytes = Counter(
+            "melm_payload_bytes", "Bytes of bodies.", ["direction", "media_type"], registry=own
+        )
+        self._store = StoreCollector(store)
+        self._own = own
+
+    def render(self) -> bytes:
+        """The text that Prometheus reads, over all processes."""
+        registry = self._own
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        stored = CollectorRegistry()
+        stored.register(self._store)
+        return generate_latest(registry) + generate_latest(stored)
+
+
+class StoreCollector(Collector):
+    """What workers counted, and how much waits for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def collect(self) -> Iterable[Metric]:
+        """Read the store once per scrape."""
+        counts = self._store.workers.metrics()
+        health = self._store.workers.health()
+        fits = CounterMetricFamily("melm_fits", "Fits that came to a status.", labels=["status"])
+        for name, value in counts.items():
+            if name.startswith("fits_total:"):
+                fits.add_metric([name.removeprefix("fits_total:")], value)
+        yield fits
+        yield CounterMetricFamily(
+            "melm_recoveries", "Units taken over from a lost worker.", counts.get("recoveries_total", 0.0)
+        )
+        yield histogram("melm_fit_seconds", "From submission to the end of a fit.", "fit_seconds", counts)
+        yield histogram("melm_start_seconds", "Time of one start.", "start_seconds", counts)
+        yield GaugeMetricFamily("melm_queued_fits", "Fits that nobody has begun.", health.queued_fits)
+        yield GaugeMetricFamily("melm_active_fits", "Fits that have not ended.", health.active_fits)
+        yield GaugeMetricFamily("melm_workers", "Workers with a fresh heartbeat.", len(health.workers))
+
+
+def histogram(name: str, documentation: str, prefix: str, counts: dict[str, float]) -> HistogramMetricFamily:
+    """A histogram out of stored counters."""
+    metric = HistogramMetricFamily(name, documentation)
+    metric.add_metric([], list(buckets(prefix, counts)), counts.get(f"{prefix}_sum", 0.0))
+    return metric
+
+
+def buckets(prefix: str, counts: dict[str, float]) -> Iterator[tuple[str, float]]:
+    """Cumulative buckets in ascending order, the unbounded one last."""
+    start = f"{prefix}_bucket:"
+    bounds = sorted(
+        (float(name.removeprefix(start)), count) for name, count in counts.items() if name.startswith(start)
+    )
+    yield from ((f"{bound:g}", count) for bound, count in bounds if bound != float("inf"))
+    yield "+Inf", counts.get(f"{prefix}_count", 0.0)

@@ -1,0 +1,99 @@
+"""Decoded models in memory: they never change, so that only their existence has to be asked for."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from melm import model_file
+from melm.model import Model
+from worker.contract.errors import Gone, NotFound, StoreUnavailable
+from worker.contract.store import Store
+
+
+@dataclass
+class CachedModel:
+    """A model, what it weighs, and when it was last known to exist."""
+
+    id: str
+    model: Model
+    n_bytes: int
+    checked_at: float
+
+
+class ModelCache:
+    """The most recently used models of one process, bounded by bytes. While the store is away it serves what it has."""
+
+    def __init__(
+        self, store: Store, max_bytes: int, check_seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._max_bytes = max_bytes
+        self._check_seconds = check_seconds
+        self._clock = clock
+        self._entries: OrderedDict[tuple[str, str], CachedModel] = OrderedDict()
+        self._aliases: dict[tuple[str, str], str] = {}
+        self._n_bytes = 0
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def peek(self, tenant: str, model_id: str) -> CachedModel | None:
+        """A model that is here and was seen in the store a moment ago. Never waits."""
+        entry = self._entries.get((tenant, model_id))
+        return entry if entry and self._clock() - entry.checked_at < self._check_seconds else None
+
+    def get(self, tenant: str, id_or_alias: str) -> CachedModel:
+        """A model by its id or alias, read from the store where it has to be."""
+        model_id = self._resolve(tenant, id_or_alias)
+        entry = self._entries.get((tenant, model_id))
+        if entry is None:
+            return self._load(tenant, model_id)
+        if self._clock() - entry.checked_at >= self._check_seconds:
+            self._check(tenant, entry)
+        with self._lock:
+            if (tenant, model_id) in self._entries:
+                self._entries.move_to_end((tenant, model_id))
+        return entry
+
+    def drop(self, tenant: str, model_id: str) -> None:
+        """Forget a model."""
+        with self._lock:
+            if entry := self._entries.pop((tenant, model_id), None):
+                self._n_bytes -= entry.n_bytes
+
+    def _resolve(self, tenant: str, id_or_alias: str) -> str:
+        try:
+            model_id = self._store.models.resolve(tenant, id_or_alias)
+        except StoreUnavailable:
+            if (tenant, id_or_alias) not in self._aliases:
+                raise
+            return self._aliases[tenant, id_or_alias]
+        if model_id != id_or_alias:
+            self._aliases[tenant, id_or_alias] = model_id
+        return model_id
+
+    def _check(self, tenant: str, entry: CachedModel) -> None:
+        try:
+            self._store.models.get(tenant, entry.id)
+            entry.checked_at = self._clock()
+        except StoreUnavailable:
+            pass
+        except (NotFound, Gone):
+            self.drop(tenant, entry.id)
+            raise
+
+    def _load(self, tenant: str, model_id: str) -> CachedModel:
+        data = self._store.models.file(tenant, model_id)
+        entry = CachedModel(model_id, model_file.load(data), len(data), self._clock())
+        with self._lock:
+            self._n_bytes += entry.n_bytes - getattr(self._entries.get((tenant, model_id)), "n_bytes", 0)
+            self._entries[tenant, model_id] = entry
+            while self._n_bytes > self._max_bytes and len(self._entries) > 1:
+                _, oldest = self._entries.popitem(last=False)
+                self._n_bytes -= oldest.n_bytes
+        return entry

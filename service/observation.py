@@ -1,0 +1,78 @@
+"""What happens around every request: an id, a log line, a place in the metrics, an answer even when it fails."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service import errors, logs
+from service.metrics import Metrics
+
+logger = logging.getLogger("service.request")
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few seconds, of interest to nobody
+
+
+class Observation:
+    """ASGI middleware, plain so that it costs little."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began_at = time.perf_counter()
+        scope["request_id"] = id_of(scope)
+        token = logs.request_id.set(scope["request_id"])
+        status = 0
+
+        async def send_observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", scope["request_id"].encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_observed)
+        except Exception:
+            logger.exception("unexpected failure")
+            if status == 0:
+                await errors.answer_unknown(Request(scope))(scope, receive, send_observed)
+        finally:
+            self._note(scope, status, time.perf_counter() - began_at)
+            logs.request_id.reset(token)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "unknown")
+        method = scope["method"] if route != "unknown" else "unknown"
+        self._metrics.requests.labels(method, route, status).inc()
+        self._metrics.request_seconds.labels(method, route).observe(seconds)
+        level = logging.DEBUG if route in QUIET_ROUTES else logging.INFO
+        if logger.isEnabledFor(level):
+            extra = {"method": scope["method"], "route": route, "status": status, "seconds": round(seconds, 6)}
+            if fit_id := scope.get("path_params", {}).get("fit_id") or scope.get("fit_id"):
+                extra["fit_id"] = fit_id
+            if tenant := scope.get("tenant"):
+                extra["tenant"] = tenant
+            logger.log(level, "request", extra=extra)
+
+
+def id_of(scope: Scope) -> str:
+    """The id that the client gave, if it is a sane one, else a new one."""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            text = value.decode("latin-1")
+            if REQUEST_ID.fullmatch(text):
+                return str(text)
+    return secrets.token_hex(8)

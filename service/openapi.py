@@ -1,0 +1,108 @@
+"""The OpenAPI 3.1 document: FastAPI's own, with the bodies that the service parses itself and the key scheme put in.
+
+`python -m service.openapi` writes it to openapi.yaml; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import yaml
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from service import schemas
+from service.errors import PROBLEM_MEDIA_TYPE
+
+FILE = Path(__file__).parent.parent / "openapi.yaml"
+VERSION = "3.1.0"
+REF = "#/components/schemas/{model}"
+ALWAYS = (401, 403, 429, 503)  # of every operation that needs a key
+TAGS = {
+    "datasets": "Labeled rows to learn from, addressed by their content.",
+    "fits": "Asynchronous searches for a projection.",
+    "models": "What fits leave behind.",
+    "inference": "Models asked about rows.",
+    "operation": "Health, readiness and metrics.",
+}
+BODIES: tuple[type[BaseModel], ...] = (
+    schemas.DatasetCreate,
+    schemas.DataIn,
+    schemas.RowsByPosition,
+    schemas.RowsByName,
+    schemas.AliasPut,
+    schemas.Problem,
+    *schemas.VARIANTS.values(),
+)
+
+
+def problems(*statuses: int, keyless: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Problem responses for an operation, those of every operation included."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}}},
+            **({"headers": {"Retry-After": RETRY_AFTER}} if status in (429, 503) else {}),
+        }
+        for status in sorted({*statuses, *(() if keyless else ALWAYS)})
+    }
+
+
+RETRY_AFTER = {"description": "Seconds to wait before asking again.", "schema": {"type": "integer"}}
+LOCATION = {"description": "Where the resource is.", "schema": {"type": "string"}}
+ETAG = {"description": "Changes when the resource does.", "schema": {"type": "string"}}
+
+
+def body(*models: str, examples: dict[str, Any]) -> dict[str, Any]:
+    """The request body of an operation that reads it itself: one of the models, as JSON."""
+    references = [{"$ref": REF.format(model=model)} for model in models]
+    schema = references[0] if len(references) == 1 else {"oneOf": references}
+    content = {"schema": schema, "examples": {name: {"value": value} for name, value in examples.items()}}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+def binary_body(media_type: str) -> dict[str, Any]:
+    """The request body of an operation that takes a file."""
+    return {
+        "requestBody": {"required": True, "content": {media_type: {"schema": {"type": "string", "format": "binary"}}}}
+    }
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The whole document."""
+    if app.openapi_schema is None:
+        app.openapi_schema = build(app)
+    return app.openapi_schema
+
+
+def build(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's document, completed."""
+    made = get_openapi(
+        title=app.title,
+        version=app.version,
+        openapi_version=VERSION,
+        summary=app.summary,
+        description=app.description,
+        routes=app.routes,
+        tags=[{"name": name, "description": description} for name, description in TAGS.items()],
+        license_info={"name": "MIT", "identifier": "MIT"},
+        servers=[{"url": "/"}],
+    )
+    _, definitions = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
+    made["components"]["schemas"] |= definitions["$defs"]
+    made["components"]["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer", "description": "Needed where keys are set."}
+    }
+    made["security"] = [{"key": []}, {}]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        made["components"]["schemas"].pop(unused, None)
+    return dict(made)
+
+
+def render(app: FastAPI) -> str:
+    """The document as it is committed."""
+    return yaml.safe_dump(document(app), sort_keys=False, allow_unicode=True, width=120)

@@ -1,0 +1,234 @@
+"""What a model looks like: densities for one component, scatter with contours and boundary for two, pairs for more.
+
+`describe` gives numbers, for pages that draw by themselves; `draw` turns them into SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from itertools import combinations
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from melm.density import ClassDensities
+from melm.model import Model
+from service.codecs.table import Array
+from worker.contract.records import Label
+
+MAX_POINTS = 1000  # per class: more cannot be told apart, and cost time
+MAX_COMPONENTS = 4  # of a plot by pairs
+GRID = 64
+CURVE = 256
+MARGIN = 0.08  # around the data, as a share of its range
+LEVELS = (0.05, 0.2, 0.5, 0.8)  # of a class's highest density
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")  # Okabe and Ito
+
+Segment = tuple[float, float, float, float]  # x and y of both ends
+
+
+class Contour(BaseModel):
+    """Where a class's density has one value."""
+
+    level: float = Field(description="As a share of the class's highest density.")
+    segments: list[Segment]
+
+
+class Series(BaseModel):
+    """One class in one panel."""
+
+    label: Label
+    points: list[tuple[float, float]] = Field(description="Training rows, at most a thousand; empty for one component.")
+    curve: list[tuple[float, float]] = Field(description="Density times prior along the axis; for one component only.")
+    contours: list[Contour]
+
+
+class Panel(BaseModel):
+    """One pair of axes."""
+
+    x_label: str
+    y_label: str
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    series: list[Series]
+    boundary: list[Segment] = Field(description="Where the prediction changes; for two components only.")
+
+
+class Plot(BaseModel):
+    """All panels of a model."""
+
+    model_id: str
+    n_components: int
+    panels: list[Panel]
+
+
+def describe(model: Model, model_id: str) -> Plot:
+    """What a plot of the model shows."""
+    n_components = model.projection.shape[1]
+    densities = ClassDensities(
+        [thin(rows) for rows in model.densities.rows], model.densities.smoothing, model.densities.priors
+    )
+    labels: list[Label] = model.classes.tolist()
+    if n_components == 1:
+        panels = [curve_panel(densities, labels)]
+    else:
+        pairs = combinations(range(min(n_components, MAX_COMPONENTS)), 2)
+        panels = [pair_panel(marginal(densities, pair), labels, pair, n_components == 2) for pair in pairs]
+    return Plot(model_id=model_id, n_components=n_components, panels=panels)
+
+
+def thin(rows: Array) -> Array:
+    """Rows evenly taken from all of them, few enough to draw."""
+    chosen: Array = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_POINTS)).astype(int)]
+    return chosen
+
+
+def marginal(densities: ClassDensities, pair: tuple[int, int]) -> ClassDensities:
+    """The densities of two components: a kernel's marginal is the kernel of the marginal."""
+    chosen = list(pair)
+    smoothing = densities.smoothing[np.ix_(range(len(densities.smoothing)), chosen, chosen)]
+    return ClassDensities([rows[:, chosen] for rows in densities.rows], smoothing, densities.priors)
+
+
+def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
+    """Density times prior of every class along one axis."""
+    low, high = span(np.concatenate(densities.rows)[:, 0])
+    x = np.linspace(low, high, CURVE)
+    weighted = np.exp(densities.log_densities(x[:, None])) * densities.priors  # (CURVE, C)
+    series = [
+        Series(
+            label=label, points=[], curve=list(zip(x.tolist(), weighted[:, code].tolist(), strict=True)), contours=[]
+        )
+        for code, label in enumerate(labels)
+    ]
+    top = 1.05 * float(weighted.max())
+    return Panel(x_label="z0", y_label="density", x_range=(low, high), y_range=(0.0, top), series=series, boundary=[])
+
+
+def pair_panel(densities: ClassDensities, labels: list[Label], pair: tuple[int, int], with_boundary: bool) -> Panel:
+    """Training rows of two components with contours of the class densities."""
+    rows = np.concatenate(densities.rows)
+    x_range, y_range = span(rows[:, 0]), span(rows[:, 1])
+    x, y = np.linspace(*x_range, GRID), np.linspace(*y_range, GRID)
+    mesh = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])  # (GRID * GRID, 2), x runs fastest
+    logs = densities.log_densities(mesh)
+    series = []
+    for code, label in enumerate(labels):
+        relative = np.exp(logs[:, code] - logs[:, code].max()).reshape(GRID, GRID)
+        contours = [Contour(level=level, segments=contour(x, y, relative - level)) for level in LEVELS]
+        series.append(
+            Series(label=label, points=list(map(tuple, densities.rows[code].tolist())), curve=[], contours=contours)
+        )
+    boundary = decision_boundary(x, y, densities.log_posteriors(mesh)) if with_boundary else []
+    return Panel(
+        x_label=f"z{pair[0]}", y_label=f"z{pair[1]}", x_range=x_range, y_range=y_range, series=series, boundary=boundary
+    )
+
+
+def span(values: Array) -> tuple[float, float]:
+    """The range of values and some room around it."""
+    low, high = float(values.min()), float(values.max())
+    room = MARGIN * (high - low) or 1.0
+    return low - room, high + room
+
+
+def decision_boundary(x: Array, y: Array, log_posteriors: Array) -> list[Segment]:
+    """Where each class stops being the most probable one. Of two classes, one tells for both."""
+    n_classes = log_posteriors.shape[1]
+    segments: list[Segment] = []
+    for code in range(1 if n_classes == 2 else n_classes):
+        others = np.delete(log_posteriors, code, axis=1).max(axis=1)
+        segments += contour(x, y, (log_posteriors[:, code] - others).reshape(len(y), len(x)))
+    return segments
+
+
+def contour(x: Array, y: Array, values: Array) -> list[Segment]:
+    """Where values on a grid (y, x) cross zero: marching squares, a segment for each pair of crossed edges."""
+    columns, rows = np.meshgrid(np.arange(len(x) - 1), np.arange(len(y) - 1))
+    corners = [(0, 0), (0, 1), (1, 1), (1, 0)]  # (row, column), around the cell
+    points = []
+    for (row_a, column_a), (row_b, column_b) in zip(corners, corners[1:] + corners[:1], strict=True):
+        a, b = values[rows + row_a, columns + column_a], values[rows + row_b, columns + column_b]
+        crossed = (a > 0) != (b > 0)
+        share = np.divide(a, a - b, out=np.zeros_like(a), where=crossed)
+        x_a, x_b, y_a, y_b = x[columns + column_a], x[columns + column_b], y[rows + row_a], y[rows + row_b]
+        points.append(np.where(crossed, [x_a + share * (x_b - x_a), y_a + share * (y_b - y_a)], np.nan))
+    edges = np.array(points)  # (4 edges, 2 coordinates, rows, columns), NaN where an edge is not crossed
+    segments: list[Segment] = []
+    for cell in edges.reshape(4, 2, -1).transpose(2, 0, 1)[~np.isnan(edges[:, 0]).all(axis=0).ravel()]:
+        crossings = cell[~np.isnan(cell[:, 0])].round(6).tolist()
+        segments += [(*start, *end) for start, end in zip(crossings[::2], crossings[1::2], strict=True)]
+    return segments
+
+
+SIZE, GAP, LEGEND, TOP = 420, 52, 28, 40  # of a panel, between panels, of the legend, of all above the panels
+
+
+def draw(plot: Plot) -> str:
+    """The plot as SVG."""
+    n_columns = min(len(plot.panels), 3)
+    n_rows = -(-len(plot.panels) // n_columns)
+    width = n_columns * (SIZE + GAP) + GAP
+    height = n_rows * (SIZE + GAP) + GAP + LEGEND
+    panels = "".join(
+        f'<g transform="translate({GAP + index % n_columns * (SIZE + GAP)} {TOP + index // n_columns * (SIZE + GAP)})">'
+        f"{''.join(draw_panel(panel))}</g>"
+        for index, panel in enumerate(plot.panels)
+    )
+    style = 'font-family="system-ui, sans-serif" font-size="12" fill="#333"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'{style} role="img" aria-label="{escape(plot.model_id)}"><rect width="100%" height="100%" fill="#fff"/>'
+        f"{''.join(draw_legend(plot))}{panels}</svg>"
+    )
+
+
+def draw_legend(plot: Plot) -> Iterator[str]:
+    """A dot and a name for each class."""
+    x = GAP
+    for code, series in enumerate(plot.panels[0].series[: len(COLORS)]):
+        name = str(series.label)[:24]
+        yield f'<circle cx="{x}" cy="{LEGEND - 8}" r="5" fill="{COLORS[code]}"/>'
+        yield f'<text x="{x + 10}" y="{LEGEND - 4}">{escape(name)}</text>'
+        x += 34 + 7 * len(name)
+
+
+def draw_panel(panel: Panel) -> Iterator[str]:
+    """Axes, points, contours, boundary."""
+    (x_low, x_high), (y_low, y_high) = panel.x_range, panel.y_range
+
+    def place(x: float, y: float) -> str:
+        return f"{(x - x_low) / (x_high - x_low) * SIZE:.1f} {SIZE - (y - y_low) / (y_high - y_low) * SIZE:.1f}"
+
+    def path(segments: list[Segment]) -> str:
+        return "".join(f"M{place(x1, y1)}L{place(x2, y2)}" for x1, y1, x2, y2 in segments)
+
+    yield f'<rect width="{SIZE}" height="{SIZE}" fill="none" stroke="#bbb"/>'
+    yield from draw_ticks(panel)
+    for code, series in enumerate(panel.series):
+        color = COLORS[code % len(COLORS)]
+        for point in series.points:
+            x, y = place(*point).split()
+            yield f'<circle cx="{x}" cy="{y}" r="2.2" fill="{color}" fill-opacity="0.55"/>'
+        for each in series.contours:
+            opacity = 0.35 + each.level / 2
+            yield f'<path d="{path(each.segments)}" stroke="{color}" stroke-opacity="{opacity:.2f}" fill="none"/>'
+        if series.curve:
+            line = "L".join(place(*point) for point in series.curve)
+            base = f"L{place(x_high, 0.0)}L{place(x_low, 0.0)}Z"
+            yield f'<path d="M{line}{base}" fill="{color}" fill-opacity="0.18" stroke="{color}"/>'
+    if panel.boundary:
+        yield f'<path d="{path(panel.boundary)}" stroke="#111" stroke-width="1.4" stroke-dasharray="5 3" fill="none"/>'
+
+
+def draw_ticks(panel: Panel) -> Iterator[str]:
+    """Five values along each axis, and the axes' names."""
+    for share in np.linspace(0, 1, 5):
+        x = panel.x_range[0] + share * (panel.x_range[1] - panel.x_range[0])
+        y = panel.y_range[0] + share * (panel.y_range[1] - panel.y_range[0])
+        yield f'<text x="{share * SIZE:.0f}" y="{SIZE + 16}" text-anchor="middle" fill="#777">{x:.3g}</text>'
+        yield f'<text x="-6" y="{SIZE - share * SIZE + 4:.0f}" text-anchor="end" fill="#777">{y:.3g}</text>'
+    yield f'<text x="{SIZE / 2}" y="{SIZE + 34}" text-anchor="middle">{escape(panel.x_label)}</text>'
+    turned = f'transform="rotate(-90 -38 {SIZE / 2})"'
+    yield f'<text x="-38" y="{SIZE / 2}" text-anchor="middle" {turned}>{escape(panel.y_label)}</text>'

@@ -1,0 +1,102 @@
+"""Aliases: names that stand for models, and move from one to the next."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path, Request, Response
+
+from service.dependencies import ContextDep, FitTenant, PredictTenant
+from service.errors import FieldError, Invalid
+from service.openapi import ETAG, LOCATION, problems
+from service.schemas import AliasList, AliasOut, AliasPut
+
+router = APIRouter(prefix="/v1/aliases", tags=["models"])
+
+Alias = Annotated[
+    str,
+    Path(
+        description="Letters, digits, dots and hyphens.",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,63}$",
+        examples=["champion"],
+    ),
+]
+IfMatch = Annotated[str | None, Header(description="The ETag that the alias must have, or `*`: it must be there.")]
+IfNoneMatch = Annotated[str | None, Header(description="`*`: the alias must not be there yet.")]
+
+
+@router.get("", operation_id="listAliases", summary="List aliases", responses=problems())
+def list_aliases(context: ContextDep, tenant: PredictTenant) -> AliasList:
+    """All aliases, by name."""
+    return AliasList(data=list(map(AliasOut.of, context.store.models.aliases(tenant))))
+
+
+@router.get(
+    "/{alias}",
+    operation_id="getAlias",
+    summary="Get an alias",
+    responses={200: {"headers": {"ETag": ETAG}}, **problems(404, 422)},
+)
+def get_alias(response: Response, context: ContextDep, tenant: PredictTenant, alias: Alias) -> AliasOut:
+    """What an alias stands for now."""
+    record = context.store.models.get_alias(tenant, alias)
+    response.headers["ETag"] = f'"{record.version}"'
+    return AliasOut.of(record)
+
+
+@router.put(
+    "/{alias}",
+    operation_id="putAlias",
+    summary="Let an alias stand for a model",
+    responses={
+        200: {"description": "Moved.", "headers": {"ETag": ETAG}},
+        201: {"description": "Made.", "model": AliasOut, "headers": {"ETag": ETAG, "Location": LOCATION}},
+        **problems(400, 404, 410, 412, 422),
+    },
+)
+def put_alias(
+    request: Request,
+    response: Response,
+    context: ContextDep,
+    tenant: FitTenant,
+    alias: Alias,
+    wanted: AliasPut,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
+) -> AliasOut:
+    """Make or move an alias; with If-Match only from the version that the client knows."""
+    expected = expected_version(if_match, if_none_match)
+    if if_match == "*":
+        expected = context.store.models.get_alias(tenant, alias).version
+    record, created = context.store.models.put_alias(tenant, alias, wanted.model_id, expected_version=expected)
+    response.status_code = 201 if created else 200
+    response.headers["ETag"] = f'"{record.version}"'
+    if created:
+        response.headers["Location"] = f"{request.scope.get('root_path', '')}/v1/aliases/{alias}"
+    return AliasOut.of(record)
+
+
+@router.delete(
+    "/{alias}",
+    operation_id="deleteAlias",
+    summary="Delete an alias",
+    status_code=204,
+    responses=problems(404, 412, 422),
+)
+def delete_alias(context: ContextDep, tenant: FitTenant, alias: Alias, if_match: IfMatch = None) -> None:
+    """Forget an alias; the model stays."""
+    context.store.models.delete_alias(tenant, alias, expected_version=expected_version(if_match, None))
+
+
+def expected_version(if_match: str | None, if_none_match: str | None) -> int | None:
+    """The version that must be there: 0 for none, None for any."""
+    if if_none_match is not None and if_none_match.strip() == "*":
+        return 0
+    if if_match is None or if_match.strip() == "*":
+        return None
+    version = if_match.strip().strip('"')
+    if not (version.isascii() and version.isdecimal() and len(version) < 10):
+        raise Invalid(
+            [FieldError("/header/if-match", "is not one ETag of an alias", "send the ETag that getAlias gave")]
+        )
+    return int(version)

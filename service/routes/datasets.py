@@ -1,0 +1,108 @@
+"""Datasets: upload, find, list, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from service.codecs import codec_for_body
+from service.dependencies import Body, ContextDep, Cursor, DatasetId, FitTenant, IdempotencyDep, Limit
+from service.idempotency import once
+from service.inspection import check_training_data
+from service.openapi import LOCATION, body, problems
+from service.schemas import DatasetOut, PageOut
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+EXAMPLE = {
+    "X": [[5.1, 3.5], [4.9, 3.0], [6.3, 3.3], [5.8, 2.7]],
+    "y": ["setosa", "setosa", "virginica", "virginica"],
+    "feature_names": ["sepal_length", "sepal_width"],
+    "name": "iris, a part",
+}
+TABULAR = """The body may be JSON, `text/csv` with a header row, `application/x-npz` with arrays `X`, `y` and perhaps
+`feature_names`, `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`, as the Content-Type says."""
+STORED_ONCE = "The same content is stored once: sending it again answers 200 with the dataset that is there."
+
+
+@router.post(
+    "",
+    operation_id="createDataset",
+    summary="Upload a dataset",
+    description=f"{TABULAR}\n\n{STORED_ONCE}",
+    status_code=201,
+    responses={
+        200: {
+            "description": "The same content was there already.",
+            "model": DatasetOut,
+            "headers": {"Location": LOCATION},
+        },
+        201: {"description": "Stored.", "headers": {"Location": LOCATION}},
+        **problems(400, 408, 409, 413, 415, 422),
+    },
+    openapi_extra=body("DatasetCreate", examples={"iris": EXAMPLE}),
+)
+def create_dataset(
+    request: Request,
+    response: Response,
+    context: ContextDep,
+    tenant: FitTenant,
+    content: Body,
+    idempotency: IdempotencyDep,
+    target: Annotated[str | None, Query(description="The column of labels, in CSV, Arrow and Parquet.")] = None,
+    name: Annotated[
+        str | None, Query(description="A name, where the body has no place for one.", max_length=200)
+    ] = None,
+) -> DatasetOut:
+    """Store labeled rows."""
+    table = codec_for_body(request.headers.get("content-type")).decode(content, context.settings.limits, target)
+    X, y = check_training_data(table)
+    record, created = once(
+        context.store,
+        tenant,
+        idempotency,
+        find=lambda dataset_id: (context.store.datasets.get(tenant, dataset_id), True),
+        make=lambda: context.store.datasets.create(
+            tenant, X, y, feature_names=table.feature_names, idempotency=idempotency, **{"name": name, **table.fields}
+        ),
+    )
+    response.status_code = 201 if created else 200
+    response.headers["Location"] = f"{request.scope.get('root_path', '')}/v1/datasets/{record.id}"
+    return DatasetOut.of(record)
+
+
+@router.get("", operation_id="listDatasets", summary="List datasets, newest first", responses=problems(422))
+def list_datasets(
+    context: ContextDep,
+    tenant: FitTenant,
+    content_hash: Annotated[
+        str | None, Query(description="Only the dataset with this content.", max_length=100)
+    ] = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> PageOut[DatasetOut]:
+    """A page of summaries."""
+    if content_hash is not None:
+        found = context.store.datasets.find(tenant, content_hash)
+        return PageOut(data=[] if found is None else [DatasetOut.of(found)], next_cursor=None)
+    page = context.store.datasets.page(tenant, limit=limit, cursor=cursor)
+    return PageOut(data=list(map(DatasetOut.of, page.data)), next_cursor=page.next_cursor)
+
+
+@router.get("/{dataset_id}", operation_id="getDataset", summary="Get a dataset's summary", responses=problems(404, 410))
+def get_dataset(context: ContextDep, tenant: FitTenant, dataset_id: DatasetId) -> DatasetOut:
+    """The summary of one dataset."""
+    return DatasetOut.of(context.store.datasets.get(tenant, dataset_id))
+
+
+@router.delete(
+    "/{dataset_id}",
+    operation_id="deleteDataset",
+    summary="Delete a dataset",
+    status_code=204,
+    responses=problems(404, 409, 410),
+)
+def delete_dataset(context: ContextDep, tenant: FitTenant, dataset_id: DatasetId) -> None:
+    """Delete the rows; 409 while a fit uses them."""
+    context.store.datasets.delete(tenant, dataset_id)

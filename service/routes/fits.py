@@ -1,0 +1,250 @@
+"""Fits: submit, watch, cancel, retry."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from service import submission
+from service.codecs import codec_for_body
+from service.dependencies import (
+    Body,
+    Context,
+    ContextDep,
+    Cursor,
+    FitId,
+    FitTenant,
+    IdempotencyDep,
+    Limit,
+    WaitSeconds,
+)
+from service.idempotency import once
+from service.openapi import LOCATION, RETRY_AFTER, body, problems
+from service.schemas import EventOut, EventsOut, FitOut, PageOut
+from worker.contract.errors import StoreUnavailable
+from worker.contract.records import FitRecord, Idempotency, Outcome, Status
+
+router = APIRouter(prefix="/v1/fits", tags=["fits"])
+
+HEARTBEAT_SECONDS = 15
+JSON_ONLY = frozenset({"application/json"})
+EVENT_ID = r"^\d{1,20}(-\d{1,20})?$"
+EXAMPLES = {
+    "defaults": {"dataset_id": "ds_01JCZ9V7M3K4N5P6Q7R8S9T0AB", "params": {}},
+    "chosen": {
+        "dataset_id": "ds_01JCZ9V7M3K4N5P6Q7R8S9T0AB",
+        "params": {"n_components": 1, "gamma": "auto", "n_starts": 32, "seed": 7},
+        "validation": None,
+        "name": "first try",
+        "metadata": {"project": "irises"},
+    },
+}
+ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The fit has ended.", "model": FitOut, "headers": {"Location": LOCATION}},
+    202: {"description": "The fit goes on.", "headers": {"Location": LOCATION, "Retry-After": RETRY_AFTER}},
+}
+
+
+@router.post(
+    "",
+    operation_id="createFit",
+    summary="Submit a fit",
+    description="Answers 202 at once, and 200 where the fit has ended: by `Prefer: wait=N`, or because an equal fit "
+    "has succeeded before (`reused`) and `force` is not set.",
+    status_code=202,
+    response_model=FitOut,
+    responses={**ENDED_OR_NOT, **problems(400, 404, 408, 409, 410, 413, 415, 422)},
+    openapi_extra=body(*submission.BODIES, examples=EXAMPLES),
+)
+async def create_fit(
+    request: Request,
+    context: ContextDep,
+    tenant: FitTenant,
+    content: Body,
+    idempotency: IdempotencyDep,
+    wait_seconds: WaitSeconds,
+) -> Response:
+    """Store what is asked for, wake the workers, and wait as long as the client prefers to."""
+    codec_for_body(request.headers.get("content-type"), JSON_ONLY)
+    record, outcome = await run_in_threadpool(submit, context, tenant, content, idempotency)
+    request.scope["fit_id"] = record.id
+    if wait_seconds and record.is_active:
+        record = await context.watch.ended(tenant, record.id, wait_seconds)
+    return await answer(request, context, record, reused=outcome is Outcome.REUSED, accepted=True)
+
+
+def submit(context: Context, tenant: str, content: bytes, idempotency: Idempotency | None) -> tuple[FitRecord, Outcome]:
+    """From a body to a stored fit. Rows that came along are stored as a dataset first."""
+    ask = submission.parse(content, context.settings.limits)
+    store = context.store
+
+    def make() -> tuple[FitRecord, Outcome]:
+        wanted = submission.complete(ask, submission.dataset_of(ask, store, tenant), context.settings)
+        return store.fits.submit(tenant, wanted, idempotency=idempotency)
+
+    def find(fit_id: str) -> tuple[FitRecord, Outcome]:
+        return store.fits.get(tenant, fit_id), Outcome.REPLAYED
+
+    record, outcome = once(store, tenant, idempotency, find=find, make=make)
+    if record.is_active:
+        context.dispatcher.send(tenant, record.id)
+    return record, outcome
+
+
+async def answer(
+    request: Request, context: Context, record: FitRecord, *, reused: bool = False, accepted: bool = False
+) -> Response:
+    """A fit, with how soon to ask again while it goes on."""
+    headers = {}
+    detail = None
+    if accepted:
+        headers["Location"] = f"{request.scope.get('root_path', '')}/v1/fits/{record.id}"
+    if record.is_active:
+        headers["Retry-After"] = str(min(max(round((record.eta_seconds or 0) / 4), 1), 30))
+    if record.status is Status.QUEUED and not (await run_in_threadpool(context.store.workers.health)).workers:
+        detail = "waiting: no worker is alive"
+    status = 202 if accepted and record.is_active else 200
+    content = FitOut.of(record, reused=reused, status_detail=detail).model_dump_json()
+    return Response(content, status, headers, "application/json")
+
+
+@router.get("", operation_id="listFits", summary="List fits, newest first", responses=problems(422))
+def list_fits(
+    context: ContextDep,
+    tenant: FitTenant,
+    status: Annotated[Status | None, Query(description="Only fits of this status.")] = None,
+    name: Annotated[str | None, Query(description="Only fits of this name.", max_length=200)] = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> PageOut[FitOut]:
+    """A page of fits."""
+    page = context.store.fits.page(tenant, status=status, name=name, limit=limit, cursor=cursor)
+    return PageOut(data=list(map(FitOut.of, page.data)), next_cursor=page.next_cursor)
+
+
+@router.get(
+    "/{fit_id}",
+    operation_id="getFit",
+    summary="Get a fit",
+    description="With `Prefer: wait=N` the answer comes when the fit has ended, or after N seconds.",
+    response_model=FitOut,
+    responses={200: {"headers": {"Retry-After": RETRY_AFTER}}, **problems(404, 410, 422)},
+)
+async def get_fit(
+    request: Request, context: ContextDep, tenant: FitTenant, fit_id: FitId, wait_seconds: WaitSeconds
+) -> Response:
+    """One fit as it stands now, or stands soon."""
+    return await answer(request, context, await context.watch.ended(tenant, fit_id, wait_seconds))
+
+
+@router.get(
+    "/{fit_id}/events",
+    operation_id="listFitEvents",
+    summary="List a fit's events, oldest first",
+    responses=problems(404, 410, 422),
+)
+def list_events(
+    context: ContextDep,
+    tenant: FitTenant,
+    fit_id: FitId,
+    after: Annotated[str, Query(description="Only events after the one with this id.", pattern=EVENT_ID)] = "0",
+    limit: Limit = 100,
+) -> EventsOut:
+    """A page of events."""
+    events = context.store.fits.events(tenant, fit_id, after=after, limit=limit)
+    return EventsOut(data=list(map(EventOut.of, events)), next_cursor=events[-1].id if events else after)
+
+
+@router.get(
+    "/{fit_id}/events/stream",
+    operation_id="streamFitEvents",
+    summary="Follow a fit's events",
+    description="Server-Sent Events: `id`, `event` (the type) and `data` (JSON). The stream resumes after "
+    "`Last-Event-ID` and closes when the fit has ended. A comment comes whenever nothing has happened for "
+    f"{HEARTBEAT_SECONDS} seconds.",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Events as they happen.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+        **problems(404, 410, 422),
+    },
+)
+async def stream_events(
+    context: ContextDep,
+    tenant: FitTenant,
+    fit_id: FitId,
+    last_event_id: Annotated[str, Header(description="The last event seen.", pattern=EVENT_ID)] = "0",
+) -> StreamingResponse:
+    """Events as they happen."""
+    await context.watch.fit(tenant, fit_id)  # 404 and 410 come before the stream begins
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(event_stream(context, tenant, fit_id, last_event_id), 200, headers, "text/event-stream")
+
+
+async def event_stream(context: Context, tenant: str, fit_id: str, after: str) -> AsyncIterator[str]:
+    """The text of the stream. Where the store goes away it ends: the client resumes after the last event it saw."""
+    try:
+        while True:
+            was_active = (await context.watch.fit(tenant, fit_id)).is_active
+            timeout = HEARTBEAT_SECONDS if was_active else 0
+            events = await context.watch.next_events(tenant, fit_id, after=after, timeout_seconds=timeout)
+            for event in events:
+                after = event.id
+                yield f"id: {event.id}\nevent: {event.type}\ndata: {EventOut.of(event).model_dump_json()}\n\n"
+            if not events and not was_active:
+                return
+            if not events:
+                yield ": nothing new\n\n"
+    except StoreUnavailable:
+        return
+
+
+@router.post(
+    "/{fit_id}/cancel",
+    operation_id="cancelFit",
+    summary="Cancel a fit",
+    description="Stops the work within seconds. Answers 202, and 200 where the fit had ended before.",
+    status_code=202,
+    response_model=FitOut,
+    responses={**ENDED_OR_NOT, **problems(404, 410, 422)},
+)
+def cancel_fit(
+    response: Response,
+    context: ContextDep,
+    tenant: FitTenant,
+    fit_id: FitId,
+    keep_best: Annotated[
+        bool, Query(description="End as succeeded with the best start so far, if one is done.")
+    ] = False,
+) -> FitOut:
+    """Stop a fit, or bring it to an early end."""
+    record, changed = context.store.fits.cancel(tenant, fit_id, keep_best=keep_best)
+    if changed and record.is_active:
+        context.dispatcher.send(tenant, fit_id)
+    response.status_code = 202 if changed else 200
+    return FitOut.of(record)
+
+
+@router.post(
+    "/{fit_id}/retry",
+    operation_id="retryFit",
+    summary="Retry a fit that failed or was canceled",
+    description="Goes on from the starts that are done already.",
+    status_code=202,
+    responses={
+        202: {"description": "The fit goes on.", "headers": {"Retry-After": RETRY_AFTER}},
+        **problems(404, 409, 410),
+    },
+)
+def retry_fit(response: Response, context: ContextDep, tenant: FitTenant, fit_id: FitId) -> FitOut:
+    """Put a fit back on the queue."""
+    record = context.store.fits.retry(tenant, fit_id)
+    context.dispatcher.send(tenant, fit_id)
+    response.headers["Retry-After"] = "1"
+    return FitOut.of(record)

@@ -1,0 +1,167 @@
+"""Models asked about rows. Decoded models are at hand; small requests are answered without leaving the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from service import scoring
+from service.codecs import Answer, Table, codec_for_answer, codec_for_body
+from service.dependencies import Body, Context, ContextDep, ModelId, PredictTenant
+from service.inspection import check_input, check_labeled_input
+from service.model_cache import CachedModel
+from service.openapi import body, problems
+from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
+
+router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
+
+INLINE_BYTES = 4096  # bodies up to this size are answered at once: a thread would cost more than the work
+NEGOTIATED = """Body and answer may also be `text/csv`, `application/x-npy`, `application/x-npz`,
+`application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`; Content-Type and Accept say which."""
+EXAMPLES = {
+    "by position": {"X": [[5.1, 3.5], [6.3, 3.3]]},
+    "by name": {"rows": [{"sepal_width": 3.5, "sepal_length": 5.1}]},
+}
+LABELED = {"labeled": {"X": [[5.1, 3.5], [6.3, 3.3]], "y": ["setosa", "virginica"]}}
+ROWS = body("RowsByPosition", "RowsByName", examples=EXAMPLES)
+PROBLEMS = problems(400, 404, 406, 408, 410, 413, 415, 422)
+
+
+async def respond(
+    request: Request,
+    context: Context,
+    tenant: str,
+    model_id: str,
+    content: bytes,
+    ask: Callable[[CachedModel, Table], Answer],
+    target: str | None = None,
+) -> Response:
+    """Decode, ask, encode: at once for a small body and a model at hand, in a thread otherwise."""
+    reader = codec_for_body(request.headers.get("content-type"))
+    writer = codec_for_answer(request.headers.get("accept"), default=reader)
+
+    def work(cached: CachedModel) -> bytes:
+        return writer.encode(ask(cached, reader.decode(content, context.settings.limits, target)))
+
+    cached = context.models.peek(tenant, model_id) if len(content) <= INLINE_BYTES else None
+    if cached is not None:
+        encoded = work(cached)
+    else:
+        cached = await run_in_threadpool(context.models.get, tenant, model_id)
+        encoded = await run_in_threadpool(work, cached)
+    context.metrics.payload_bytes.labels("out", writer.media_type).inc(len(encoded))
+    return Response(encoded, headers={"Melm-Model-Id": cached.id, "Vary": "Accept"}, media_type=writer.media_type)
+
+
+def features(cached: CachedModel, table: Table) -> Any:
+    """The rows as the model takes them."""
+    return check_input(table, cached.model.projection.shape[0], cached.model.feature_names)
+
+
+def transform_rows(cached: CachedModel, table: Table) -> Answer:
+    """Rows in the model's projection."""
+    Z = cached.model.transform(features(cached, table))
+    return Answer({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), cached.id)
+
+
+def predict_labels(cached: CachedModel, table: Table) -> Answer:
+    """The most probable label of each row."""
+    return Answer({"predictions": cached.model.predict(features(cached, table))}, ("prediction",), cached.id)
+
+
+def predict_probabilities(cached: CachedModel, table: Table) -> Answer:
+    """Class probabilities of each row."""
+    model = cached.model
+    probabilities = model.predict_proba(features(cached, table))
+    return Answer(
+        {"probabilities": probabilities, "classes": model.classes}, tuple(map(str, model.classes.tolist())), cached.id
+    )
+
+
+def predict_probabilities_and_density(cached: CachedModel, table: Table) -> Answer:
+    """Class probabilities of each row, and how far it is from all training data."""
+    answer = predict_probabilities(cached, table)
+    log_density = cached.model.log_density(features(cached, table))
+    return Answer({**answer.arrays, "log_density": log_density}, (*answer.columns, "log_density"), cached.id)
+
+
+@router.post(
+    "/transform",
+    operation_id="transform",
+    summary="Project rows",
+    description=NEGOTIATED,
+    response_model=TransformOut,
+    responses=PROBLEMS,
+    openapi_extra=ROWS,
+)
+async def transform(
+    request: Request, context: ContextDep, tenant: PredictTenant, model_id: ModelId, content: Body
+) -> Response:
+    """Rows in the model's projection."""
+    return await respond(request, context, tenant, model_id, content, transform_rows)
+
+
+@router.post(
+    "/predict",
+    operation_id="predict",
+    summary="Predict labels",
+    description=NEGOTIATED,
+    response_model=PredictOut,
+    responses=PROBLEMS,
+    openapi_extra=ROWS,
+)
+async def predict(
+    request: Request, context: ContextDep, tenant: PredictTenant, model_id: ModelId, content: Body
+) -> Response:
+    """A label for each row, as the labels were given."""
+    return await respond(request, context, tenant, model_id, content, predict_labels)
+
+
+@router.post(
+    "/predict_proba",
+    operation_id="predictProba",
+    summary="Predict class probabilities",
+    description=NEGOTIATED,
+    response_model=ProbabilitiesOut,
+    responses=PROBLEMS,
+    openapi_extra=ROWS,
+)
+async def predict_proba(
+    request: Request,
+    context: ContextDep,
+    tenant: PredictTenant,
+    model_id: ModelId,
+    content: Body,
+    log_density: Annotated[bool, Query(description="Say also how far each row is from all training data.")] = False,
+) -> Response:
+    """Class probabilities of each row."""
+    ask = predict_probabilities_and_density if log_density else predict_probabilities
+    return await respond(request, context, tenant, model_id, content, ask)
+
+
+@router.post(
+    "/score",
+    operation_id="score",
+    summary="Score a model on labeled rows",
+    description="The body may also be CSV, npz, Arrow or Parquet, as for a dataset.",
+    responses=PROBLEMS,
+    openapi_extra=body("DataIn", examples=LABELED),
+)
+def score(
+    request: Request,
+    context: ContextDep,
+    tenant: PredictTenant,
+    model_id: ModelId,
+    content: Body,
+    target: Annotated[str | None, Query(description="The column of labels, in CSV, Arrow and Parquet.")] = None,
+) -> ScoreOut:
+    """How well a model does on rows whose labels are known."""
+    codec = codec_for_body(request.headers.get("content-type"))
+    cached = context.models.get(tenant, model_id)
+    model = cached.model
+    table = codec.decode(content, context.settings.limits, target)
+    X, y = check_labeled_input(table, model.projection.shape[0], model.feature_names, model.classes)
+    return ScoreOut(model_id=cached.id, n_rows=len(X), classes=model.classes.tolist(), **scoring.score(model, X, y))

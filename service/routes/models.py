@@ -1,0 +1,230 @@
+"""Models and aliases: read, take away as a file, bring back, name, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from melm import model_file
+from melm.model import Model
+from service import plot
+from service.codecs import Limits, codec_for_body, npy, preferred
+from service.dependencies import (
+    Body,
+    ContextDep,
+    Cursor,
+    FitTenant,
+    IdempotencyDep,
+    Limit,
+    ModelId,
+    PredictTenant,
+)
+from service.errors import FieldError, Invalid, NotAcceptable
+from service.idempotency import once
+from service.openapi import ETAG, LOCATION, binary_body, problems
+from service.schemas import ModelOut, ModelSummary, PageOut
+from worker.contract.records import ModelRecord
+
+router = APIRouter(prefix="/v1/models", tags=["models"])
+
+FILE_TYPES = {"application/x-npz": "the whole model", "application/x-npy": "the projection alone"}
+BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+ORTHONORMAL_TOLERANCE = 1e-6
+IfNoneMatch = Annotated[str | None, Header(description="An ETag that the client has; 304 while it holds.")]
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "As the client has it.", "headers": {"ETag": ETAG}}}
+
+
+@router.get("", operation_id="listModels", summary="List models, newest first", responses=problems(422))
+def list_models(
+    context: ContextDep, tenant: PredictTenant, limit: Limit = 20, cursor: Cursor = None
+) -> PageOut[ModelSummary]:
+    """A page of models, without their cards."""
+    page = context.store.models.page(tenant, limit=limit, cursor=cursor)
+    return PageOut(data=list(map(ModelSummary.of, page.data)), next_cursor=page.next_cursor)
+
+
+@router.post(
+    "",
+    operation_id="importModel",
+    summary="Import a model's file",
+    description="Takes what `getModelFile` gives as `application/x-npz`.",
+    status_code=201,
+    responses={
+        201: {"description": "Stored.", "headers": {"Location": LOCATION}},
+        **problems(400, 408, 409, 413, 415, 422),
+    },
+    openapi_extra=binary_body("application/x-npz"),
+)
+def import_model(
+    request: Request,
+    response: Response,
+    context: ContextDep,
+    tenant: FitTenant,
+    content: Body,
+    idempotency: IdempotencyDep,
+    name: Annotated[str | None, Query(max_length=200)] = None,
+) -> ModelOut:
+    """Store a model that was made elsewhere, once it has proved to be one."""
+    codec_for_body(request.headers.get("content-type"), frozenset({"application/x-npz"}))
+    model = read_model(content, context.settings.limits)
+    record = once(
+        context.store,
+        tenant,
+        idempotency,
+        find=lambda model_id: context.store.models.get(tenant, model_id),
+        make=lambda: context.store.models.import_file(
+            tenant, data=content, card=model.card, method=model.method, name=name, idempotency=idempotency
+        ),
+    )
+    response.headers["Location"] = f"{request.scope.get('root_path', '')}/v1/models/{record.id}"
+    return ModelOut.with_card(record, model)
+
+
+def read_model(content: bytes, limits: Limits) -> Model:
+    """A model out of an untrusted file."""
+    npy.read_npz(content, limits)  # bounded, and malformed files end here
+    try:
+        model = model_file.load(content)
+    except model_file.ModelFileError as error:
+        raise Invalid([FieldError("", str(error))]) from None
+    V = model.projection
+    if model.method == "melm" and not np.allclose(V.T @ V, np.eye(V.shape[1]), atol=ORTHONORMAL_TOLERANCE):
+        raise Invalid([FieldError("/projection", "the projection's columns are not orthonormal")])
+    return model
+
+
+@router.get(
+    "/{model_id}",
+    operation_id="getModel",
+    summary="Get a model and its card",
+    responses={200: {"headers": {"ETag": ETAG}}, **UNCHANGED, **problems(404, 410)},
+    response_model=ModelOut,
+)
+def get_model(
+    context: ContextDep, tenant: PredictTenant, model_id: ModelId, if_none_match: IfNoneMatch = None
+) -> Response:
+    """What a model says of itself."""
+    record = context.store.models.get(tenant, model_id)
+    headers = {"ETag": etag(record, "card")}
+    if matches(if_none_match, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    content = ModelOut.with_card(record, context.models.get(tenant, record.id).model).model_dump_json()
+    return Response(content, headers=headers, media_type="application/json")
+
+
+def etag(record: ModelRecord, kind: str) -> str:
+    """Models never change; an alias may come to name another one."""
+    return f'"{record.id}-{record.digest[:16]}-{kind}"'
+
+
+def matches(header: str | None, current: str) -> bool:
+    """Whether an If-None-Match or If-Match header names the current ETag."""
+    return header is not None and (header.strip() == "*" or current in (tag.strip() for tag in header.split(",")))
+
+
+@router.get(
+    "/{model_id}/file",
+    operation_id="getModelFile",
+    summary="Download a model",
+    description="The whole model as `application/x-npz`, or the projection alone as `application/x-npy`, by Accept.",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The file.",
+            "content": {"application/x-npz": BINARY},
+            "headers": {"ETag": ETAG},
+        },
+        **UNCHANGED,
+        **problems(404, 406, 410),
+    },
+)
+def get_model_file(
+    request: Request, context: ContextDep, tenant: PredictTenant, model_id: ModelId, if_none_match: IfNoneMatch = None
+) -> Response:
+    """The model as a file, without pickle."""
+    accept = request.headers.get("accept", "*/*")
+    media_type = preferred(accept, list(FILE_TYPES))
+    if media_type is None:
+        raise NotAcceptable(accept, list(FILE_TYPES))
+    record = context.store.models.get(tenant, model_id)
+    suffix = media_type.removeprefix("application/x-")
+    headers = {
+        "ETag": etag(record, suffix),
+        "Vary": "Accept",
+        "Content-Disposition": f'attachment; filename="{record.id}.{suffix}"',
+    }
+    if matches(if_none_match, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    if suffix == "npz":
+        content = context.store.models.file(tenant, record.id)
+    else:
+        content = npy.write_npy(context.models.get(tenant, record.id).model.projection)
+    return Response(content, headers=headers, media_type=media_type)
+
+
+@router.get(
+    "/{model_id}/schema",
+    operation_id="getModelSchema",
+    summary="Get the JSON Schema of one input row",
+    responses=problems(404, 410),
+)
+def get_model_schema(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> dict[str, Any]:
+    """What a row by name has to be like."""
+    cached = context.models.get(tenant, model_id)
+    names = names_of(cached.model)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A row for {cached.id}",
+        "type": "object",
+        "properties": {name: {"type": "number"} for name in names},
+        "required": names,
+        "additionalProperties": False,
+    }
+
+
+def names_of(model: Model) -> list[str]:
+    """The columns' names; x0, x1, ... where the dataset had none."""
+    return model.feature_names or [f"x{index}" for index in range(model.projection.shape[0])]
+
+
+@router.delete(
+    "/{model_id}",
+    operation_id="deleteModel",
+    summary="Delete a model",
+    status_code=204,
+    responses=problems(404, 409, 410),
+)
+def delete_model(context: ContextDep, tenant: FitTenant, model_id: ModelId) -> None:
+    """Delete a model; 409 while an alias names it."""
+    context.store.models.delete(tenant, model_id)
+    context.models.drop(tenant, model_id)
+
+
+@router.get(
+    "/{model_id}/plot",
+    operation_id="getPlot",
+    summary="Get what a plot of the model shows",
+    responses=problems(404, 410),
+)
+def get_plot(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> plot.Plot:
+    """Densities for one component, scatter with contours and boundary for two, pairs for more."""
+    cached = context.models.get(tenant, model_id)
+    return plot.describe(cached.model, cached.id)
+
+
+@router.get(
+    "/{model_id}/plot.svg",
+    operation_id="getPlotSvg",
+    summary="Get a plot of the model",
+    response_class=Response,
+    responses={
+        200: {"description": "A drawing.", "content": {"image/svg+xml": {"schema": {"type": "string"}}}},
+        **problems(404, 410),
+    },
+)
+def get_plot_svg(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> Response:
+    """The same as a drawing."""
+    cached = context.models.get(tenant, model_id)
+    return Response(plot.draw(plot.describe(cached.model, cached.id)), media_type="image/svg+xml")

@@ -1,0 +1,75 @@
+"""Health, readiness, metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from service.dependencies import AdminTenant, ContextDep
+from service.openapi import problems
+from service.schemas import HealthOut, ReadyOut
+from worker.contract.errors import StoreUnavailable
+from worker.contract.records import WorkerHealth
+
+router = APIRouter(tags=["operation"])
+
+NOBODY = WorkerHealth(workers=[], queued_fits=0, active_fits=0, claimed_at=None, moving=False)
+
+
+@router.get("/healthz", operation_id="getHealth", summary="Is the process alive?", openapi_extra={"security": [{}]})
+async def get_health() -> HealthOut:
+    """The process answers."""
+    return HealthOut(status="ok")
+
+
+@router.get(
+    "/readyz",
+    operation_id="getReadiness",
+    summary="Can requests be served?",
+    description="Ready means that the store answers, or that models are cached. `for=fits` asks instead whether a "
+    "worker is alive and work that waits is being begun.",
+    responses={503: {"description": "Not ready.", "model": ReadyOut}, **problems(422, keyless=True)},
+    openapi_extra={"security": [{}]},
+)
+async def get_readiness(
+    response: Response,
+    context: ContextDep,
+    purpose: Annotated[
+        Literal["requests", "fits"], Query(alias="for", description="What to be ready for.")
+    ] = "requests",
+) -> ReadyOut:
+    """Whether requests can be served, and fits worked on."""
+    try:
+        await context.watch.ping()
+        health, store_answers = await run_in_threadpool(context.store.workers.health), True
+    except StoreUnavailable:
+        health, store_answers = NOBODY, False
+    fits_move = store_answers and bool(health.workers) and health.moving
+    ready = fits_move if purpose == "fits" else store_answers or len(context.models) > 0
+    if not ready:
+        response.status_code = 503
+    return ReadyOut(
+        status="ready" if ready else "not ready",
+        store=store_answers,
+        cached_models=len(context.models),
+        workers=len(health.workers),
+        queued_fits=health.queued_fits,
+        active_fits=health.active_fits,
+        moving=fits_move,
+    )
+
+
+@router.get(
+    "/metrics",
+    operation_id="getMetrics",
+    summary="Get metrics for Prometheus",
+    response_class=PlainTextResponse,
+    responses=problems(),
+)
+def get_metrics(context: ContextDep, tenant: AdminTenant) -> Response:
+    """Requests of this service and fits of all workers."""
+    return Response(context.metrics.render(), media_type=CONTENT_TYPE_LATEST)

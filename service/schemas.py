@@ -1,0 +1,353 @@
+"""The JSON bodies of requests and answers. What a fit may ask for derives from the library's registry of methods."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from melm.methods import METHODS
+from melm.model import Model
+from melm.validation import Validation
+from worker.contract.records import (
+    AliasRecord,
+    DatasetRecord,
+    Event,
+    FitError,
+    FitRecord,
+    Label,
+    ModelRecord,
+    Status,
+)
+
+DEFAULT_METHOD = "melm"
+T = TypeVar("T")
+
+Name = Annotated[str, Field(max_length=200)]
+Metadata = Annotated[
+    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=500)]], Field(max_length=50)
+]
+
+
+class PageOut(BaseModel, Generic[T]):
+    """Some of a list, newest first."""
+
+    data: list[T]
+    next_cursor: str | None = Field(description="Where the next page begins; null on the last one.")
+
+
+class ResourceOut(BaseModel):
+    """What every resource carries."""
+
+    id: str
+    created_at: datetime
+    expires_at: datetime | None = Field(description="When it will be gone; null means that it is kept.")
+    name: str | None
+    metadata: dict[str, str]
+
+
+class RowsByPosition(BaseModel):
+    """Rows whose values stand in the order of the model's columns."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    X: list[list[float]] = Field(description="Rows of equal length, numbers only.")
+
+
+class RowsByName(BaseModel):
+    """Rows that name their values, in any order."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rows: list[dict[str, float]] = Field(description="One object a row: feature name to number.")
+
+
+class DataIn(BaseModel):
+    """Labeled rows."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    X: list[list[float]] = Field(description="Rows of equal length, numbers only.")
+    y: list[Label] = Field(description="One label a row: all text, all numbers or all booleans.")
+    feature_names: list[str] | None = Field(default=None, description="One name a column.")
+
+
+class DatasetCreate(DataIn):
+    """A dataset as JSON."""
+
+    name: Name | None = None
+    metadata: Metadata | None = None
+
+
+class DatasetOut(ResourceOut):
+    """The summary of a dataset; its rows are not given out."""
+
+    content_hash: str = Field(description="The canonical hash of the content; docs/http.md says how it is made.")
+    n_rows: int
+    n_features: int
+    dtype: Literal["float64", "float32"]
+    classes: list[Label]
+    class_counts: list[int]
+    constant_columns: list[int] = Field(description="Columns that never vary.")
+    feature_names: list[str] | None
+
+    @classmethod
+    def of(cls, record: DatasetRecord) -> DatasetOut:
+        """What a client sees of a record."""
+        return cls.model_validate(record.model_dump())
+
+
+class ValidationIn(BaseModel):
+    """How often the whole fit is repeated on a part of the rows, to be judged on the rest."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    folds: int = Field(
+        default=Validation.folds, ge=2, le=20, description="Parts of the rows; fewer where a class is smaller."
+    )
+    repeats: int = Field(default=Validation.repeats, ge=1, le=20, description="Times that the rows are parted anew.")
+
+
+class FitAsk(BaseModel):
+    """What fits of all methods may be asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dataset_id: str | None = Field(default=None, description="The dataset to learn from.")
+    data: DataIn | None = Field(default=None, description="The rows themselves, instead of `dataset_id`.")
+    validation: ValidationIn | None = Field(
+        default=ValidationIn(), description="Cross-validation of the whole fit; null switches it off."
+    )
+    force: bool = Field(default=False, description="Fit anew even when an equal fit has succeeded before.")
+    name: Name | None = None
+    metadata: Metadata = Field(default_factory=dict)
+
+
+def params_of(name: str) -> type[BaseModel]:
+    """A method's own parameters, and the time budget that every fit may have."""
+    budget = Field(None, gt=0, allow_inf_nan=False, description="End after this time with the best start so far.")
+    parameters = METHODS[name].Parameters
+    return create_model(parameters.__name__, __base__=parameters, time_budget_seconds=(float | None, budget))
+
+
+def ask_for(name: str) -> type[FitAsk]:
+    """The body of a fit by one method: the method's name, and its own parameters."""
+    params = params_of(name)
+    method: Any = (Literal[name], name if name == DEFAULT_METHOD else ...)
+    return create_model(
+        f"FitCreate{name.capitalize()}",
+        __base__=FitAsk,
+        __doc__=f"A fit by {METHODS[name].title}.",
+        method=method,
+        params=(params, Field(default_factory=params)),
+    )
+
+
+VARIANTS = {name: ask_for(name) for name in METHODS}
+
+
+class Progress(BaseModel):
+    """How far a fit has come."""
+
+    starts_done: int
+    n_starts: int | None
+    best_divergence: float | None
+    eta_seconds: float | None
+
+
+class FitOut(ResourceOut):
+    """One fit as it stands now."""
+
+    status: Status
+    status_detail: str | None = Field(description="Why nothing happens, where that is known.")
+    dataset_id: str
+    dataset_hash: str
+    method: str
+    params: dict[str, Any]
+    validation: dict[str, Any] | None
+    progress: Progress
+    attempts: int = Field(description="How often the fit was begun: 1, and one more for each retry.")
+    recoveries: int = Field(description="Units of work taken over from a worker that was lost.")
+    started_at: datetime | None
+    ended_at: datetime | None
+    error: FitError | None
+    model_id: str | None
+    reused: bool = Field(description="Whether an equal fit that had succeeded before is the answer to this request.")
+
+    @classmethod
+    def of(cls, record: FitRecord, *, reused: bool = False, status_detail: str | None = None) -> FitOut:
+        """What a client sees of a record."""
+        progress = {name: getattr(record, name) for name in Progress.model_fields}
+        extra = {"progress": progress, "reused": reused, "status_detail": status_detail}
+        return cls.model_validate({**record.model_dump(), **extra})
+
+
+class EventOut(BaseModel):
+    """Something that happened to a fit."""
+
+    id: str = Field(description="Ids grow; ask for what comes `after` the last one seen.")
+    type: str = Field(description="queued, started, start_done, best, recovered, succeeded, failed or canceled.")
+    at: datetime
+    data: dict[str, Any]
+
+    @classmethod
+    def of(cls, event: Event) -> EventOut:
+        """What a client sees of an event."""
+        return cls.model_validate(event.model_dump())
+
+
+class EventsOut(BaseModel):
+    """Events of a fit, oldest first."""
+
+    data: list[EventOut]
+    next_cursor: str = Field(description="The last event's id: ask for what comes `after` it.")
+
+
+class ModelSummary(ResourceOut):
+    """A model without its card."""
+
+    method: str
+    fit_id: str | None
+    dataset_id: str | None
+    n_bytes: int
+    digest: str = Field(description="SHA-256 of the model's file.")
+
+    @classmethod
+    def of(cls, record: ModelRecord) -> ModelSummary:
+        """What a client sees of a record."""
+        return cls.model_validate(record.model_dump())
+
+
+class ModelOut(ModelSummary):
+    """A model and what it says of itself."""
+
+    feature_names: list[str] | None
+    classes: list[Label]
+    projection: list[list[float]] = Field(description="V: one row a feature, one column a component.")
+    offset: list[float] = Field(description="Subtracted from a row before it is projected.")
+    card: dict[str, Any] = Field(description="Parameters, divergence, validation, loadings, every start, versions.")
+
+    @classmethod
+    def with_card(cls, record: ModelRecord, model: Model) -> ModelOut:
+        """What a client sees of a model."""
+        return cls(
+            **ModelSummary.of(record).model_dump(),
+            feature_names=model.feature_names,
+            classes=model.classes.tolist(),
+            projection=model.projection.tolist(),
+            offset=model.offset.tolist(),
+            card=model.card,
+        )
+
+
+class AliasPut(BaseModel):
+    """What an alias shall stand for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model_id: str
+
+
+class AliasOut(BaseModel):
+    """A name that stands for a model."""
+
+    alias: str
+    model_id: str
+    version: int = Field(description="Counts the alias's changes; its ETag.")
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, record: AliasRecord) -> AliasOut:
+        """What a client sees of a record."""
+        return cls.model_validate(record.model_dump())
+
+
+class AliasList(BaseModel):
+    """All aliases, by name."""
+
+    data: list[AliasOut]
+
+
+class TransformOut(BaseModel):
+    """Rows in the model's projection."""
+
+    model_id: str
+    Z: list[list[float]]
+
+
+class PredictOut(BaseModel):
+    """A label for each row, as the labels were given."""
+
+    model_id: str
+    predictions: list[Label]
+
+
+class ProbabilitiesOut(BaseModel):
+    """Class probabilities of each row."""
+
+    model_id: str
+    classes: list[Label]
+    probabilities: list[list[float]]
+    log_density: list[float | None] | None = Field(
+        default=None,
+        description="Log density of each row: how far it is from all training data. Null means zero density.",
+    )
+
+
+class ScoreIn(DataIn):
+    """Labeled rows to be scored on."""
+
+
+class ScoreOut(BaseModel):
+    """How well a model does on labeled rows."""
+
+    model_id: str
+    n_rows: int
+    balanced_accuracy: float
+    accuracy: float
+    log_loss: float
+    classes: list[Label]
+    confusion: list[list[int]] = Field(description="Rows: true classes; columns: predicted ones.")
+    divergence: float | None = Field(
+        description="Divergence of the classes among these rows; null where it cannot be had."
+    )
+
+
+class HealthOut(BaseModel):
+    """The process runs."""
+
+    status: Literal["ok"]
+
+
+class ReadyOut(BaseModel):
+    """Whether requests can be served, and fits worked on."""
+
+    status: Literal["ready", "not ready"]
+    store: bool = Field(description="The store answers.")
+    cached_models: int = Field(description="Models that can be served without the store.")
+    workers: int = Field(description="Workers with a fresh heartbeat.")
+    queued_fits: int
+    active_fits: int
+    moving: bool = Field(description="Work that waits is being begun.")
+
+
+class FieldErrorOut(BaseModel):
+    """One thing that is wrong."""
+
+    pointer: str = Field(description="JSON Pointer into the request.")
+    detail: str
+    fix: str | None = Field(default=None, description="How to mend it.")
+
+
+class Problem(BaseModel):
+    """Why a request was not answered (RFC 9457)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str | None
+    errors: list[FieldErrorOut] | None = None

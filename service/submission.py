@@ -1,0 +1,129 @@
+"""From the body of a fit to what the store is asked for: parsed, completed with defaults, checked against the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from service.codecs import Limits, json
+from service.codecs.table import Array
+from service.errors import FieldError, Invalid, as_field_error
+from service.inspection import check_training_data
+from service.schemas import DEFAULT_METHOD, VARIANTS, FitAsk
+from service.settings import ServiceSettings
+from worker.contract.records import DatasetRecord, FitSubmission
+from worker.contract.store import Store
+
+BODIES = tuple(variant.__name__ for variant in VARIANTS.values())
+ENVELOPE = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labeled rows that came along with the body."""
+
+    X: Array
+    y: Array
+    feature_names: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A parsed body: what is asked for, and the rows where they came along."""
+
+    fit: FitAsk
+    rows: Rows | None
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return str(self.fit.method)  # type: ignore[attr-defined]  # each variant has its own
+
+    @property
+    def params(self) -> BaseModel:
+        """The method's parameters, defaults filled in."""
+        return cast(BaseModel, self.fit.params)  # type: ignore[attr-defined]  # each variant has its own
+
+
+def parse(body: bytes, limits: Limits) -> Ask:
+    """A body, its rows decoded by the fast path and everything else by pydantic; the errors of both come together."""
+    errors: list[FieldError] = []
+    rows, members = None, {}
+    try:
+        raw = ENVELOPE.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        members = json.parse(body)
+        if not isinstance(members, dict):
+            raise Invalid([FieldError("", "is not an object", 'send {"dataset_id": ..., "params": {...}}')]) from None
+    else:
+        try:
+            if "data" in raw and bytes(raw["data"]) != b"null":
+                table = json.decode(bytes(raw["data"]), limits, pointer="/data")
+                rows = Rows(*check_training_data(table, "/data"), table.feature_names)
+        except Invalid as error:
+            errors += error.errors
+        members = {name: msgspec.json.decode(value) for name, value in raw.items() if name != "data"}
+    if (members.get("dataset_id") is None) == (rows is None) and not errors:
+        errors.append(FieldError("", "exactly one of dataset_id and data is needed"))
+    variant = VARIANTS.get(method) if isinstance(method := members.get("method", DEFAULT_METHOD), str) else None
+    if variant is None:
+        errors.append(FieldError("/method", f"{method!r} is no method", f"methods: {', '.join(VARIANTS)}"))
+        raise Invalid(errors)
+    try:
+        fit = variant.model_validate(members)
+    except ValidationError as error:
+        errors += map(as_field_error, error.errors())
+    if errors:
+        raise Invalid(errors)
+    return Ask(fit, rows)
+
+
+def dataset_of(ask: Ask, store: Store, tenant: str) -> DatasetRecord:
+    """The dataset that is named, or the one that the rows make."""
+    if ask.rows is None:
+        return store.datasets.get(tenant, ask.fit.dataset_id or "")
+    record, _ = store.datasets.create(tenant, ask.rows.X, ask.rows.y, feature_names=ask.rows.feature_names)
+    return record
+
+
+def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> FitSubmission:
+    """What is submitted, once it is known to fit the dataset and the limits."""
+    params = ask.params.model_dump(mode="json")
+    errors = list(misfits(params, dataset, settings))
+    if errors:
+        raise Invalid(errors)
+    fit = ask.fit
+    budget = params.pop("time_budget_seconds")  # the store's business: the model of a fit that ends in time is the same
+    return FitSubmission(
+        dataset_id=dataset.id,
+        method=ask.method,
+        params=params,
+        validation=None if fit.validation is None else fit.validation.model_dump(mode="json"),
+        n_starts=params.get("n_starts"),
+        time_budget_seconds=budget,
+        name=fit.name,
+        metadata=fit.metadata,
+        force=fit.force,
+    )
+
+
+def misfits(params: dict[str, Any], dataset: DatasetRecord, settings: ServiceSettings) -> Iterator[FieldError]:
+    """Parameters that are sound by themselves, and not for this dataset or this service."""
+    n_components = params.get("n_components")
+    if isinstance(n_components, int) and n_components > dataset.n_features:
+        detail = f"{n_components} components are more than the {dataset.n_features} columns of the dataset"
+        yield FieldError("/params/n_components", detail, f"ask for at most {dataset.n_features}")
+    n_starts = params.get("n_starts") or 0
+    if n_starts > settings.max_starts:
+        yield FieldError("/params/n_starts", f"{n_starts} starts are more than the limit of {settings.max_starts}")
+    budget = params.get("time_budget_seconds") or 0
+    if budget > settings.max_time_budget_seconds:
+        detail = f"{budget:g} seconds are more than the limit of {settings.max_time_budget_seconds:g}"
+        yield FieldError("/params/time_budget_seconds", detail)
+    priors = params.get("priors")
+    if isinstance(priors, list) and len(priors) != len(dataset.classes):
+        yield FieldError("/params/priors", f"there are {len(priors)} priors for {len(dataset.classes)} classes")
