@@ -23,7 +23,7 @@ LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
 
 
 def describe_projection(problem: Problem, projection: Array, feature_names: Sequence[str] | None) -> dict[str, Any]:
-    """Which features make up the axes. Raw entries of V follow the scale of the features, so they are not shown as weights."""
+    """Which features make up the axes: by standardized weights, because raw entries of V follow the features' scale."""
     spread = np.sqrt(np.diag(problem.total_covariance))  # (d,)
     axes = np.sqrt(np.diag(projection.T @ problem.total_covariance @ projection))  # (k,)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,7 +98,7 @@ def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
             warnings.append(f"Class {label!r} has only {count} rows.")
     if problem.n_dimensions > sum(problem.rows.counts) / 10:
         warnings.append(
-            f"{problem.n_dimensions} dimensions for {sum(problem.rows.counts)} rows: a projection can separate classes of pure "
-            "noise here. Look at a held-out score."
+            f"{problem.n_dimensions} dimensions for {sum(problem.rows.counts)} rows: a projection can separate classes "
+            "of pure noise here. Look at a held-out score."
         )
     return warnings

@@ -52,4 +52,5 @@ def shrink(empirical: Array, mean_fourth_power: float, n_rows: int) -> Array:
     distance = squares / n_features - level**2
     noise = (mean_fourth_power - squares) / (n_features * n_rows)
     shrinkage = 0.0 if distance <= 0 else float(np.clip(noise / distance, 0, 1))
-    return (1 - shrinkage) * empirical + shrinkage * level * np.eye(n_features)
+    shrunk: Array = (1 - shrinkage) * empirical + shrinkage * level * np.eye(n_features)
+    return shrunk

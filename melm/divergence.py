@@ -1,15 +1,15 @@
 """The Cauchy-Schwarz divergence of projected classes, with its gradient.
 
 For two classes it is the paper's D_CS(V) = log ip_aa + log ip_bb - 2 log ip_ab; for more, the soft minimum over pairs
-D(V) = -2 log(mean over pairs of exp(-D_CS(a, b) / 2)), that is, the mean cosine similarity of the class densities on a log
-scale. Only the column space of V matters.
+D(V) = -2 log(mean over pairs of exp(-D_CS(a, b) / 2)), that is, the mean cosine similarity of the class densities on
+a log scale. Only the column space of V matters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations, combinations_with_replacement
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -189,7 +189,7 @@ class Divergence:
         return value, features
 
     def entropies(self, V: npt.ArrayLike) -> Array:
-        """Renyi's quadratic entropies: H2(a) = -log ip_aa on the diagonal, the cross entropies -log ip_ab beside it (C, C).
+        """Renyi's quadratic entropies -log ip_aa on the diagonal, the cross entropies -log ip_ab beside it: (C, C).
 
         They depend on the scale of the projected data, unlike the divergence.
         """

@@ -20,7 +20,6 @@ from melm.divergence import SPECTRAL_COMPONENTS, Form
 from melm.fitting import GAMMAS, Fitting, Priors, SelectStartBy, class_priors
 from melm.labelled import Labelled, check_components, check_labels, check_option, check_positive, check_whole
 from melm.local import Callback, Task, run_locally
-from melm.model import Model
 from melm.optimize import StoppingReason
 from melm.plan import Unit
 from melm.rows import Array
@@ -30,25 +29,25 @@ from melm.search import Search
 class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Maximum Entropy Linear Manifold: the linear projection in which the densities of the classes differ most.
 
-    Finds an orthonormal V (n_features, n_components) that maximizes the Cauchy-Schwarz divergence between kernel density
-    estimates of the projected classes, by L-BFGS from many starts, and classifies by these densities.
+    Finds an orthonormal V (n_features, n_components) that maximizes the Cauchy-Schwarz divergence between kernel
+    density estimates of the projected classes, by L-BFGS from many starts, and classifies by these densities.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the projection. Up to 3, an evaluation costs time linear in the rows; beyond, a kernel for each pair
-        of rows, and at most 20,000 rows are taken.
+        Dimensions of the projection. Up to 3, an evaluation costs time linear in the rows; beyond, a kernel for each
+        pair of rows, and at most 20,000 rows are taken.
     gamma : float, sequence of float or "auto", default=1.0
-        Scale of Silverman's kernel width. From several, the one with the best cross-validated balanced accuracy is chosen;
-        "auto" tries 0.5, 0.7, 1, 1.4 and 2.
+        Scale of Silverman's kernel width. From several, the one with the best cross-validated balanced accuracy is
+        chosen; "auto" tries 0.5, 0.7, 1, 1.4 and 2.
     n_starts : int, default=16
         Starts of the optimizer: a few informed ones first, then random ones. More never give a lower divergence.
     covariance : {"ledoit_wolf", "empirical"}, default="ledoit_wolf"
         Covariance of a class. "empirical" is the paper's; "ledoit_wolf" tames many features and few rows.
     select_start_by : {"divergence", "balanced_accuracy"}, default="divergence"
-        How the best start is chosen: by its divergence, or by the leave-one-out balanced accuracy of the densities it leads
-        to. The race is always run by divergence and would drop optima that only the second likes, so "balanced_accuracy"
-        converges every start.
+        How the best start is chosen: by its divergence, or by the leave-one-out balanced accuracy of the densities it
+        leads to. The race is always run by divergence and would drop optima that only the second likes, so
+        "balanced_accuracy" converges every start.
     priors : {"balanced", "empirical"} or sequence of float, default="balanced"
         Class probabilities of the classifier, in the order of `classes_`.
     race : bool, default=True
@@ -56,7 +55,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     max_iterations : int, default=1000
         Of the optimizer, for each start.
     tolerance : float, default=1e-7
-        A start has converged when no entry of the gradient is larger, or when a step gains less than a thousandth of it.
+        A start has converged when no entry of the gradient is larger, or when a step gains less than a thousandth of
+        it.
     form : {"auto", "exact", "spectral"}, default="auto"
         How the divergence is computed: over all pairs of rows, over frequencies, or whichever is cheaper.
     random_state : int, RandomState or None, default=None
@@ -126,11 +126,11 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Find the projection of X that separates the classes of y, and fit their densities in it."""
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        codes, classes = check_labels(y)
+        rows, labels = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        codes, classes = check_labels(labels)
         names = getattr(self, "feature_names_in_", None)
-        data = Labelled(X, codes, classes, None if names is None else names.tolist())
-        fitting = self.fitting(X.shape[1])
+        data = Labelled(rows, codes, classes, None if names is None else names.tolist())
+        fitting = self.fitting(rows.shape[1])
         class_priors(fitting.priors, np.bincount(codes).tolist())
 
         def task(unit: Unit) -> Task:
@@ -176,7 +176,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
 
     @property
     def _n_features_out(self) -> int:
-        return self.projection_.shape[1]
+        return int(self.projection_.shape[1])
 
     def _check(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         check_is_fitted(self)

@@ -17,7 +17,6 @@ from melm.card import (
     describe_starts,
     warn,
 )
-from melm.covariance import CovarianceKind
 from melm.density import ClassDensities
 from melm.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence
 from melm.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
@@ -132,8 +131,8 @@ def check_fits(n_components: int, problem: Problem) -> None:
         )
     if n_components > SPECTRAL_COMPONENTS and n_rows > MAX_EXACT_ROWS:
         raise ValueError(
-            f"n_components={n_components} has no linear-time form: every evaluation would sum over {n_rows**2:.1e} pairs of "
-            f"rows. Use at most {SPECTRAL_COMPONENTS} components, or a sample of at most {MAX_EXACT_ROWS} rows."
+            f"n_components={n_components} has no linear-time form: every evaluation would sum over {n_rows**2:.1e} "
+            f"pairs of rows. Use at most {SPECTRAL_COMPONENTS} components, or at most {MAX_EXACT_ROWS} rows."
         )
 
 
@@ -164,7 +163,7 @@ def assemble(
 
 
 def _in_sample(problem: Problem, projection: Array, gamma: float, densities: ClassDensities) -> dict[str, Any] | None:
-    """The separation of the fitted rows, or None where the projection has no density or too many components for its rows."""
+    """The separation of the fitted rows; None where the projection has no density, or too many components to tell."""
     V = problem.to_whitened(projection)
     n_components = V.shape[1]
     affordable = n_components <= SPECTRAL_COMPONENTS or sum(problem.rows.counts) <= MAX_EXACT_ROWS
@@ -196,4 +195,5 @@ def class_priors(priors: Priors, counts: Sequence[int]) -> Array:
     given = np.asarray(priors, dtype=np.float64)
     if given.shape != (n_classes,) or not np.isfinite(given).all() or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
         raise ValueError(f"priors={list(priors)} must be {n_classes} numbers from 0 to 1 that add up to 1.")
-    return given / given.sum()
+    normalized: Array = given / given.sum()
+    return normalized

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,10 @@ class Labelled:
     @classmethod
     def check(cls, X: npt.ArrayLike, y: npt.ArrayLike, feature_names: list[str] | None = None) -> Labelled:
         """Labelled rows from what a user gave."""
-        X = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
-        check_consistent_length(X, y)
+        checked = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
+        check_consistent_length(checked, y)
         codes, classes = check_labels(y)
-        return cls(X, codes, classes, feature_names)
+        return cls(checked, codes, classes, feature_names)
 
     def problem(self, covariance: CovarianceKind, folds: tuple[Fold, ...] = ()) -> Problem:
         """The problem of the rows that the folds leave, prepared once and kept while memory allows."""
@@ -72,16 +71,20 @@ def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
 
 def check_whole(name: str, value: object, least: int) -> int:
     """A whole number with a lower bound."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
-    return int(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least:
+        return int(value)
+    raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
 
 
 def check_positive(name: str, value: object) -> float:
     """A finite number above zero."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value) or value <= 0:
-        raise ValueError(f"{name}={value!r} must be a finite number above 0.")
-    return float(value)
+    if (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and 0 < float(value) < np.inf
+    ):
+        return float(value)
+    raise ValueError(f"{name}={value!r} must be a finite number above 0.")
 
 
 def check_components(n_components: object, n_features: int) -> int:

@@ -31,7 +31,8 @@ Callback: TypeAlias = Callable[[Progress], object]
 def run_locally(plan: Plan[T], task: Callable[[Unit], Task], n_jobs: int | None, callback: Callback | None) -> T:
     """Drive the plan to its end. `task` makes of a unit something that another process can run.
 
-    When the callback answers True, or at a KeyboardInterrupt, no further unit is run and the plan ends with the best so far.
+    When the callback answers True, or at a KeyboardInterrupt, no further unit is run and the plan ends with the best
+    so far.
     """
     runner = _Runner(task, n_jobs, callback)
     try:

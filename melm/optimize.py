@@ -1,7 +1,7 @@
 """Climbing the divergence: one start, and the race of many.
 
-The paper's objective, D(V) minus the penalty |V^T V - I|^2, is climbed by L-BFGS in whitened coordinates. The penalty changes
-no optimum (only the column space of V matters) and keeps the columns apart.
+The paper's objective, D(V) minus the penalty |V^T V - I|^2, is climbed by L-BFGS in whitened coordinates. The penalty
+changes no optimum (only the column space of V matters) and keeps the columns apart.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
 from melm.divergence import WhitenedDivergence
@@ -73,7 +72,7 @@ def climb(
     shape, identity = V0.shape, np.eye(V0.shape[1])
     best_height, best, n_evaluations = -np.inf, Climb(V0, -np.inf, 0, StoppingReason.ERROR), 0
 
-    def height(flat: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+    def height(flat: Array) -> tuple[float, Array]:
         nonlocal best_height, best, n_evaluations
         if should_stop():
             raise Stopped
@@ -88,15 +87,20 @@ def climb(
             best_height, best = value, Climb(V.copy(), divergence, n_evaluations, StoppingReason.MAX_ITERATIONS)
         return -value, (4 * V @ excess - gradient).ravel()
 
-    options = {
-        "maxcor": MEMORY,
-        "gtol": tolerance,
-        "ftol": tolerance * FLATNESS,
-        "maxiter": max_iterations,
-        "maxfun": 20 * max_iterations,
-    }
     try:
-        end = minimize(height, V0.ravel(), jac=True, method="L-BFGS-B", options=options)
+        end = minimize(
+            height,
+            V0.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            options={
+                "maxcor": MEMORY,
+                "gtol": tolerance,
+                "ftol": tolerance * FLATNESS,
+                "maxiter": max_iterations,
+                "maxfun": 20 * max_iterations,
+            },
+        )
         reason = StoppingReason.MAX_ITERATIONS if end.status == 1 else StoppingReason.CONVERGED
     except _OutOfEvaluations:
         reason = StoppingReason.DROPPED

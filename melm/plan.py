@@ -1,11 +1,11 @@
 """A fit, cut into units of work that any process can run.
 
-A plan is a generator. It yields stages (lists of independent units), is sent what the units gave, and returns what the
-fit leaves behind. The same plan is driven by `run_plan` in one process, and by the workers of a service, which replay it
-from stored results: a plan depends on nothing but its arguments and on what it is sent.
+A plan is a generator. It yields stages (lists of independent units), is sent what the units gave, and returns what
+the fit leaves behind. The same plan is driven by `run_plan` in one process, and by the workers of a service, which
+replay it from stored results: a plan depends on nothing but its arguments and on what it is sent.
 
-A unit that was given up, canceled or cut off gives None. A plan goes on with what it has, and raises `NothingFitted` when
-that is nothing.
+A unit that was given up, canceled or cut off gives None. A plan goes on with what it has, and raises `NothingFitted`
+when that is nothing.
 """
 
 from __future__ import annotations

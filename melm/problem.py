@@ -37,7 +37,7 @@ class Problem:
     @property
     def n_dimensions(self) -> int:
         """Dimensions in which the rows vary at all: no projection can have more components."""
-        return self.whitening.to_features.shape[1]
+        return int(self.whitening.to_features.shape[1])
 
     def to_features(self, V_white: Array) -> Array:
         """A projection of whitened coordinates as one of the features (d, k); not orthonormal."""

@@ -19,8 +19,9 @@ def orthonormalize(V: Array) -> Array:
 def canonical(V: Array, covariance: Array) -> Array:
     """The orthonormal basis of V's column space that every equal subspace shares.
 
-    Axes are the principal axes of the projected data, widest first, and each points where its largest entry is positive.
-    `covariance` is that of the features (d, d), or its square root from the left (any matrix A with A^T A = covariance).
+    Axes are the principal axes of the projected data, widest first, and each points where its largest entry is
+    positive. `covariance` is that of the features (d, d), or its square root from the left (any matrix A with A^T A =
+    covariance).
     """
     Q = np.linalg.qr(V)[0]
     # A second pass takes the orthonormality from the rounding of one QR down to the last bit or two.

@@ -24,7 +24,7 @@ def start_projection(whitening: Whitening, n_components: int, seed: int, index: 
 
 
 def _by_means(whitening: Whitening, n_components: int) -> Array:
-    """Discriminant directions (the spread of the class means), completed by those in which the class spreads differ most."""
+    """Discriminant directions (where the class means differ), completed by those in which the class spreads differ."""
     means = whitening.means
     contrast = np.square(whitening.covariances - np.eye(means.shape[1])).sum(axis=0)
     directions = np.linalg.svd(means - means.mean(axis=0))[2][: len(means) - 1].T  # (r, <= C - 1)

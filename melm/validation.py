@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from melm.evaluate import balanced_accuracy
 from melm.labelled import Labelled
@@ -32,11 +31,11 @@ class Validation:
 
 def judge(data: Labelled, splits: list[Fold], models: list[Model | None]) -> dict[str, Any] | None:
     """Held-out scores of the folds' models, in a card's words; None when a fold has no model."""
-    if any(model is None for model in models):
+    fitted = [model for model in models if model is not None]
+    if len(fitted) < len(splits):
         return None
     scores, confusion = [], np.zeros((len(data.classes), len(data.classes)), dtype=int)
-    for fold, model in zip(splits, models, strict=True):
-        assert model is not None
+    for fold, model in zip(splits, fitted, strict=True):
         rows = held_out_rows((fold,), data.codes)
         predicted = model.densities.log_posteriors(model.transform(data.X[rows])).argmax(axis=1)
         scores.append(balanced_accuracy(data.codes[rows], predicted))
@@ -57,9 +56,9 @@ def judge(data: Labelled, splits: list[Fold], models: list[Model | None]) -> dic
 
 
 def interval(scores: Array, n_folds: int) -> tuple[float, float]:
-    """Confidence interval of a cross-validated mean, with Nadeau and Bengio's correction for overlapping training rows."""
+    """Confidence interval of a cross-validated mean, with Nadeau and Bengio's correction for shared training rows."""
     from scipy.stats import t
 
-    spread = float(scores.std(ddof=1)) * np.sqrt(1 / len(scores) + 1 / (n_folds - 1))
+    spread = float(scores.std(ddof=1) * np.sqrt(1 / len(scores) + 1 / (n_folds - 1)))
     reach = float(t.ppf((1 + CONFIDENCE) / 2, len(scores) - 1)) * spread
     return max(0.0, float(scores.mean()) - reach), min(1.0, float(scores.mean()) + reach)

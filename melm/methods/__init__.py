@@ -21,9 +21,7 @@ from melm.validation import Validation, judge
 METHODS: dict[str, Method[Any]] = {method.name: method for method in (MelmMethod(),)}
 
 
-def plan_fit(
-    method: str, data: Labelled, parameters: BaseModel, validation: Validation | None = None
-) -> Plan[Model]:
+def plan_fit(method: str, data: Labelled, parameters: BaseModel, validation: Validation | None = None) -> Plan[Model]:
     """A fit by the named method, with the same fit inside validation folds beside it."""
     chosen = METHODS[method]
     splits = validation.splits(data, parameters.model_dump()["seed"]) if validation else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from melm.fitting import assemble
 from melm.labelled import Labelled
 from melm.model import Model
 from melm.plan import Fold, NothingFitted, Plan, Result, Stage, Unit, training_rows
-from melm.problem import Problem
 from melm.rows import Array
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -23,12 +22,11 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Parameters(BaseModel):
-    """What every method takes: the density classifier on top of its projection."""
+    """What every method takes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     n_components: int = Field(2, ge=1, description="Dimensions of the projection.")
-    gamma: PositiveNumber = Field(1.0, description="Scale of Silverman's kernel width.")
     covariance: Literal["ledoit_wolf", "empirical"] = Field("ledoit_wolf", description="Covariance of a class.")
     priors: Literal["balanced", "empirical"] | list[Share] = Field(
         "balanced", description="Class probabilities of the classifier."
@@ -36,7 +34,13 @@ class Parameters(BaseModel):
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of everything random: equal seeds give equal models.")
 
 
-P = TypeVar("P", bound=BaseModel)
+class DirectParameters(Parameters):
+    """What every method takes whose projection does not depend on the kernel width."""
+
+    gamma: PositiveNumber = Field(1.0, description="Scale of Silverman's kernel width, of the classifier.")
+
+
+P = TypeVar("P", bound=Parameters)
 
 
 class Method(ABC, Generic[P]):
@@ -64,7 +68,7 @@ class LinearMap:
     offset: Array  # (d,)
 
 
-C = TypeVar("C", bound=Parameters)
+C = TypeVar("C", bound=DirectParameters)
 
 
 class DirectMethod(Method[C]):

@@ -18,7 +18,7 @@ from melm.plan import Fold, Plan, Result, Unit
 class MelmParameters(Parameters):
     """Of a MELM fit. The defaults are those of the estimator."""
 
-    gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(  # type: ignore[assignment]
+    gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(
         1.0, description='Scale of Silverman\'s kernel width: a number, or several (or "auto") to choose from.'
     )
     n_starts: int = Field(16, ge=1, description="Starts of the optimizer.")

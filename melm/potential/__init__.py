@@ -4,8 +4,8 @@ With the smoothing S_c = h_c^2 V^T C_c V of each projected class, the potential 
 
     ip_ab = 1 / (n_a n_b) * sum over i in a, j in b of N(z_i - z_j; 0, S_a + S_b),
 
-the inner product of their kernel density estimates. Both forms give log ip and pull gradients back to the projected rows
-and to the smoothing matrices.
+the inner product of their kernel density estimates. Both forms give log ip and pull gradients back to the projected
+rows and to the smoothing matrices.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
@@ -23,7 +24,7 @@ class ExactPotential:
     """log ip of one pair of classes over all pairs of rows, and its gradient."""
 
     def __init__(self, pair: Pair, Z: list[Array], S: Array, *, near_only: bool = False) -> None:
-        """Z: projected rows by class; S: smoothing of the classes (C, k, k); near_only: skip pairs too far to matter."""
+        """Z: projected rows by class; S: smoothing of the classes (C, k, k); near_only: skip pairs too far to count."""
         self.pair = pair
         a, b = pair
         self._basis = whitening_basis(S[a] + S[b])
@@ -64,7 +65,7 @@ def exact_cost(n_a: int, n_b: int, same: bool) -> float:
 
 
 def _cross_sums(A: Array, B: Array) -> tuple[float, float, Array, Array]:
-    """Closest squared distance m; sum of K_ij = exp((m - |a_i - b_j|^2) / 2); sums of K_ij (a_i - b_j) and of its negative."""
+    """Closest squared distance m, and with K_ij = exp((m - |a_i - b_j|^2) / 2) sums of K_ij and K_ij (a_i - b_j)."""
     closest, total = np.inf, 0.0
     RA, RB = np.zeros_like(A), np.zeros_like(B)
     size = max(1, BLOCK_PAIRS // len(B))
@@ -106,8 +107,8 @@ def _self_sums(A: Array) -> tuple[float, float, Array, Array]:
     return 0.0, total, R, R.copy()
 
 
-def _near_rows(A: Array, B: Array) -> tuple[Array, Array]:
+def _near_rows(A: Array, B: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Indices of the rows that have a partner near enough, against the closest pair, to matter in the sum."""
-    from_a, from_b = cKDTree(B).query(A)[0], cKDTree(A).query(B)[0]
+    from_a, from_b = np.asarray(cKDTree(B).query(A)[0]), np.asarray(cKDTree(A).query(B)[0])
     reach = np.sqrt(from_a.min() ** 2 + 2 * np.log(len(A) * len(B) / NEGLIGIBLE))
     return np.flatnonzero(from_a <= reach), np.flatnonzero(from_b <= reach)

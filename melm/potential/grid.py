@@ -34,7 +34,7 @@ class Grid:
 
 
 def shared_grid(pairs: Sequence[Pair], Z: list[Array], S: Array, tolerance: float) -> Grid | None:
-    """One grid for all classes, in the basis that makes their mean smoothing the identity and the tightest one diagonal."""
+    """One grid for all classes, in a basis that makes their mean smoothing the identity and the tightest diagonal."""
     basis = whitening_basis(2 * S.mean(axis=0))
     smoothing = basis.T @ S @ basis  # (C, k, k)
     spreads, axes = np.linalg.eigh(smoothing)
@@ -95,7 +95,7 @@ def separable_cost(n_rows: int, modes: Modes) -> float:
 
 
 def nonuniform_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float) -> float:
-    """Seconds of value and gradient by finufft: calls, spreading over the kernel's width, and FFTs of the doubled grid."""
+    """Seconds of value and gradient by finufft: calls, spreading over a kernel, and FFTs of the doubled grid."""
     width = np.ceil(-np.log10(tolerance)) + 1
     n_components = len(modes)
     points = float(np.prod([4 * m + 2 for m in modes]))

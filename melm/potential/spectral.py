@@ -1,11 +1,12 @@
 """The spectral form: potentials of several classes on one grid of frequencies, in time linear in the rows.
 
-By Plancherel, with the characteristic function phi_c of a projected class and psi_c(xi) = phi_c(xi) exp(-xi^T S_c xi / 2),
+By Plancherel, with the characteristic function phi_c of a projected class and psi_c(xi) = phi_c(xi) exp(-xi^T S_c xi
+/ 2),
 
     ip_ab = (2 pi)^-k * Integral of psi_a(xi) conj psi_b(xi) d xi.
 
-The Gaussian limits the band, so the trapezoidal rule on a regular grid converges geometrically. The grid lives in a basis
-u = z T of its own; its rows enter only through sums, so partial sums over blocks of rows add up.
+The Gaussian limits the band, so the trapezoidal rule on a regular grid converges geometrically. The grid lives in a
+basis u = z T of its own; its rows enter only through sums, so partial sums over blocks of rows add up.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class SpectralPotentials:
             slopes = self._slopes(c, weights)
             if not slopes:
                 continue
-            combined = sum(slope * self.psi[b] for b, slope in slopes)
+            combined = np.sum([slope * self.psi[b] for b, slope in slopes], axis=0)
             spectrum = self._weights * combined.conj() * self._damping[c]
             moments = self._weights * (self.psi[c] * combined.conj()).real
             smoothing = self._second_moments(moments)

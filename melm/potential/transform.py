@@ -1,8 +1,9 @@
 """Sums of exp(i xi . u) between rows u and a regular grid of frequencies xi, in both directions.
 
-Two transforms with one face: `Separable` multiplies small tables of sines and cosines, best for few rows; `Nonuniform`
-calls a non-uniform FFT, best for many. Each says at which frequencies it holds its values, and how often each value counts
-in a sum over the whole grid (a real density has phi(-xi) = conj phi(xi), so half the grid can be enough).
+Two transforms with one face: `Separable` multiplies small tables of sines and cosines, best for few rows;
+`Nonuniform` calls a non-uniform FFT, best for many. Each says at which frequencies it holds its values, and how often
+each value counts in a sum over the whole grid (a real density has phi(-xi) = conj phi(xi), so half the grid can be
+enough).
 """
 
 from __future__ import annotations
