@@ -75,11 +75,14 @@ class Composition:
         kind, *command = self._on_loopback(name, check["test"])
         if kind == "CMD-SHELL":
             command = ["sh", "-c", *command]
-        timeout = seconds(check["timeout"])
+        environment = self._environment(name)
         try:
-            return subprocess.run(command, cwd=self.root, env=self._environment(name), timeout=timeout, capture_output=True).returncode == 0
+            done = subprocess.run(
+                command, cwd=self.root, env=environment, capture_output=True, timeout=seconds(check["timeout"])
+            )
         except subprocess.TimeoutExpired:
             return False
+        return done.returncode == 0
 
     def wait_healthy(self, name: str, timeout: float = 60) -> None:
         """Wait until a service is healthy, as `depends_on` does."""

@@ -50,7 +50,8 @@ def carry_out(stage: list[Instruction], context: Path, root: Path) -> Path:
                     copy(context / source, work / target)
             case "RUN":
                 command = re.sub(r"^(--mount=\S+ +)+", "", instruction.rest).replace(PREFIX, str(prefix))
-                subprocess.run(["sh", "-ec", command], cwd=work, env=environment, check=True)
+                done = subprocess.run(["sh", "-ec", command], cwd=work, env=environment, capture_output=True, text=True)
+                assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return prefix
 
 

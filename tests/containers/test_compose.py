@@ -1,0 +1,117 @@
+"""The compose file: its promises, and a fit through everything that it starts."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+import redis
+
+from tests.containers.composition import Composition, MissingVariable, read_services
+from tests.containers.conftest import PROJECT
+from tests.servers import server_binary
+
+TOKEN = "a-key-of-the-test"
+VARIABLES = {
+    "MELM_REDIS_PASSWORD": "correcthorse",
+    "MELM_KEYS": f"default admin {hashlib.sha256(TOKEN.encode()).hexdigest()}",
+    "MELM_WORKER_PROCESSES": "1",
+}
+COMPOSE_FILE = PROJECT / "docker-compose.yml"
+SERVICES = read_services(COMPOSE_FILE, VARIABLES)
+ORDER = ("store", "worker", "api")
+
+
+@pytest.fixture(scope="module")
+def commands(image: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A search path with the image's commands, and with those of the server's image."""
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "valkey-server").symlink_to(server_binary())
+    client = shutil.which("valkey-cli") or shutil.which("redis-cli")
+    if client is None:
+        pytest.skip("needs valkey-cli or redis-cli, for the server's health check")
+    (folder / "valkey-cli").symlink_to(client)
+    return f"{image / 'bin'}:{folder}:/usr/bin:/bin"
+
+
+@pytest.fixture
+def composition(commands: str, tmp_path: Path) -> Iterator[Composition]:
+    """All services, started in order and healthy."""
+    composition = Composition(SERVICES, commands, tmp_path)
+    try:
+        for name in ORDER:
+            composition.start(name)
+            composition.wait_healthy(name)
+        yield composition
+    finally:
+        for name in reversed(list(composition.processes)):
+            composition.kill(name)
+
+
+@pytest.fixture
+def client(composition: Composition) -> Iterator[httpx2.Client]:
+    """A client of the API, with its key."""
+    address = f"http://{composition.addresses['api']}:8000"
+    with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=70) as client:
+        yield client
+
+
+def test_a_fit_goes_through_and_everything_stops_when_told(composition: Composition, client: httpx2.Client) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    rows[20:, 0] += 5
+    data = {"X": rows.tolist(), "y": ["left"] * 20 + ["right"] * 20}
+    body = {"data": data, "params": {"n_components": 1, "n_starts": 2}, "validation": None}
+
+    fit = client.post("/v1/fits", json=body, headers={"Prefer": "wait=60"}).raise_for_status().json()
+    assert fit["status"] == "succeeded", fit
+    question = {"X": rows[[0, -1]].tolist()}
+    answer = client.post(f"/v1/models/{fit['model_id']}/predict", json=question).raise_for_status().json()
+    assert answer["predictions"] == ["left", "right"]
+
+    composition.kill("store")
+    assert not composition.is_healthy("store")
+    assert not composition.is_healthy("worker")
+    assert composition.is_healthy("api")  # it still answers, and serves the models that it has
+    composition.start("store")
+    composition.wait_healthy("store")
+    composition.wait_healthy("worker")
+    assert client.get(f"/v1/models/{fit['model_id']}").status_code == 200
+
+    for name in reversed(ORDER):
+        composition.stop(name)
+        assert not composition.is_healthy(name)
+
+
+def test_nobody_comes_in_without_key_or_password(composition: Composition, client: httpx2.Client) -> None:
+    assert client.get("/v1/fits", headers={"Authorization": ""}).status_code == 401
+    with redis.Redis(host=composition.addresses["store"]) as intruder, pytest.raises(redis.AuthenticationError):
+        intruder.ping()
+    assert not any(VARIABLES["MELM_REDIS_PASSWORD"] in composition.log(name) for name in ORDER)
+
+
+@pytest.mark.parametrize("name", ["MELM_REDIS_PASSWORD", "MELM_KEYS"])
+def test_secrets_have_no_default(name: str) -> None:
+    with pytest.raises(MissingVariable, match=name):
+        read_services(COMPOSE_FILE, {key: value for key, value in VARIABLES.items() if key != name})
+
+
+def test_only_the_api_is_published_and_only_to_this_machine() -> None:
+    assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
+        "api": ["127.0.0.1:8000:8000"]
+    }
+
+
+@pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
+def test_every_service_is_confined_watched_and_restarted(service: dict[str, Any]) -> None:
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["restart"] == "unless-stopped"
+    assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
+    assert {"test", "interval", "timeout", "retries", "start_period"} == set(service["healthcheck"])
