@@ -46,8 +46,8 @@ def read_services(path: Path, variables: Mapping[str, str]) -> dict[str, dict[st
 class Composition:
     """The services of a compose file as processes.
 
-    A service's own address stands for 0.0.0.0 and 127.0.0.1 in its command, environment and health check, and the address of
-    another service for that one's name; the volume `name:/path` is a folder `name` under `root`.
+    In command, environment and health check, a service's own address stands for 0.0.0.0 and 127.0.0.1, and another
+    service's address for its name. The volume `name:/path` is the folder `name` under `root`.
     """
 
     def __init__(self, services: dict[str, dict[str, Any]], path: str, root: Path) -> None:
