@@ -82,6 +82,6 @@ def _log_density(Z: Array, rows: Array, S: Array) -> Array:
             K *= -0.5
             np.exp(K, out=K)
             result[begin : begin + size] = np.log(K.sum(axis=1)) - nearest / 2
-    normalization = np.log(np.abs(np.diag(basis))).sum() - S.shape[0] / 2 * np.log(2 * np.pi) - np.log(len(U))
+    normalization = np.linalg.slogdet(basis)[1] - S.shape[0] / 2 * np.log(2 * np.pi) - np.log(len(U))
     log_density: Array = result + normalization
     return log_density

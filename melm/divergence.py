@@ -20,7 +20,7 @@ from melm.labelled import Labelled, check_components, check_option, check_positi
 from melm.potential import Gradient, Pair, Potentials
 from melm.potential.exact import ExactPotential, exact_cost
 from melm.potential.grid import pair_grid, shared_grid
-from melm.potential.spectral import SpectralPotentials
+from melm.potential.split import spectral_potentials
 from melm.problem import Problem
 from melm.rows import Array
 
@@ -102,17 +102,17 @@ class WhitenedDivergence:
         shared = shared_grid(self._pairs, Z, S, tolerance)
         exact = np.inf if self.form == "spectral" else sum(costs.values())
         if shared and shared.excess <= len(Z) and shared.cost <= exact:
-            return dict.fromkeys(self._pairs, SpectralPotentials(shared, Z, S))
+            return dict.fromkeys(self._pairs, spectral_potentials(shared, Z, S))
         grids = {pair: pair_grid(pair, Z, S, tolerance) for pair in self._pairs}
         if self.form == "spectral":
             costs = {pair: np.inf if grids[pair] else cost for pair, cost in costs.items()}
         separate = sum(min(cost, grid.cost) if (grid := grids[pair]) else cost for pair, cost in costs.items())
         if shared and shared.cost <= separate:
-            return dict.fromkeys(self._pairs, SpectralPotentials(shared, Z, S))
+            return dict.fromkeys(self._pairs, spectral_potentials(shared, Z, S))
         owners: dict[Pair, Potentials] = {}
         for pair, cost in costs.items():
             grid = grids[pair]
-            owners[pair] = SpectralPotentials(grid, Z, S) if grid and grid.cost < cost else ExactPotential(pair, Z, S)
+            owners[pair] = spectral_potentials(grid, Z, S) if grid and grid.cost < cost else ExactPotential(pair, Z, S)
         return owners
 
     def _exact(self, pairs: list[Pair], Z: list[Array], S: Array, *, near_only: bool = False) -> dict[Pair, Potentials]:

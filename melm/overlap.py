@@ -54,7 +54,7 @@ def overlap(densities: ClassDensities) -> Overlap:
 
 
 def class_lattice(densities: ClassDensities) -> Lattice | None:
-    """The class densities on a lattice that holds them all, or None where it would be too large."""
+    """The class densities on a lattice that holds them all but for a few far rows; None where it would be too large."""
     n_classes = len(densities.rows)
     if densities.smoothing.shape[1] > LATTICE_COMPONENTS:
         return None
@@ -62,7 +62,8 @@ def class_lattice(densities: ClassDensities) -> Lattice | None:
     grid = shared_grid(pairs, densities.rows, densities.smoothing, TOLERANCE)
     if grid is None:
         return None
-    psi = SpectralPotentials(replace(grid, transform=Nonuniform), densities.rows, densities.smoothing).psi
+    rows = [np.delete(Z, grid.far.get(c, []), axis=0) for c, Z in enumerate(densities.rows)]
+    psi = SpectralPotentials(replace(grid, transform=Nonuniform), rows, densities.smoothing).psi
     shape = tuple(REFINEMENT * (2 * m + 1) for m in grid.modes)
     values = np.empty((n_classes, *shape))
     for c in range(n_classes):

@@ -44,29 +44,30 @@ def whiten(moments: Sequence[ClassMoments]) -> Whitening:
 
     spread, axes = np.linalg.eigh(measured)
     kept = axes[:, spread > max(n_rows, len(spread)) * np.finfo(float).eps * spread[-1]]  # (d, r)
-    to_total, from_total = _whiten_matrix(kept.T @ (within + between) @ kept, floor=0.0)
-    to_within, from_within = _whiten_matrix(to_total.T @ (kept.T @ within @ kept) @ to_total, floor=FLOOR)
+    to_total, from_total = _whiten_matrix(kept.T @ (within + between) @ kept)
+    measured_within = to_total.T @ (kept.T @ within @ kept) @ to_total
+    lifted_within, no_spread = lift(measured_within, FLOOR)
+    to_within, from_within = _whiten_matrix(lifted_within)
     forward = kept @ to_total @ to_within
-    backward = from_within @ from_total @ kept.T
-
     rotation = np.linalg.eigh(forward.T @ moments[0].covariance @ forward)[1][:, ::-1]
-    lean = (centered[0] @ forward) @ rotation
-    rotation = rotation * np.where(lean < 0, -1.0, 1.0)
-    forward, backward = forward @ rotation, rotation.T @ backward
-    floors = [lift(forward.T @ m.covariance @ forward, FLOOR) for m in moments]
+    rotation = rotation * np.where((centered[0] @ forward) @ rotation < 0, -1.0, 1.0)
+    forward = forward @ rotation
+    # Where no class has any spread, all get what the pooled one was given; elsewhere each is lifted on its own.
+    given = (to_within @ rotation).T @ (lifted_within - measured_within) @ (to_within @ rotation)
+    lifted = [lift(forward.T @ m.covariance @ forward + given, FLOOR) for m in moments]
     return Whitening(
         to_features=forward,
-        from_features=backward,
-        covariances=np.stack([covariance for covariance, _ in floors]),
+        from_features=rotation.T @ from_within @ from_total @ kept.T,
+        covariances=np.stack([covariance for covariance, _ in lifted]),
         means=centered @ forward,
-        floored=tuple(lifted for _, lifted in floors),
+        floored=tuple(no_spread or own for _, own in lifted),
     )
 
 
-def _whiten_matrix(covariance: Array, floor: float) -> tuple[Array, Array]:
-    """A with A^T covariance A = I where the spread is above the floor, and its inverse."""
+def _whiten_matrix(covariance: Array) -> tuple[Array, Array]:
+    """A with A^T covariance A = I, and its inverse."""
     spread, axes = np.linalg.eigh(covariance)
-    root = np.sqrt(np.maximum(spread, max(floor, np.finfo(float).tiny)))
+    root = np.sqrt(np.maximum(spread, np.finfo(float).tiny))
     return axes / root, (axes * root).T
 
 

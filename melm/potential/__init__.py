@@ -20,6 +20,8 @@ from melm.rows import Array
 
 Pair: TypeAlias = tuple[int, int]  # class codes a <= b
 
+SINGULAR = 1e-14  # smallest eigenvalue of a smoothing matrix that is taken at its word, against the largest
+
 
 @dataclass
 class Gradient:
@@ -46,8 +48,9 @@ class Potentials(Protocol):
 
 
 def whitening_basis(S: Array) -> Array:
-    """T with T^T S T = I, for a small positive definite S."""
-    basis: Array = np.linalg.inv(np.linalg.cholesky(S)).T
+    """T with T^T S T = I, for a small positive definite S. By eigenvalues, which a nearly singular S cannot break."""
+    spread, axes = np.linalg.eigh(S)
+    basis: Array = axes / np.sqrt(np.maximum(spread, SINGULAR * spread[-1]))
     return basis
 
 

@@ -7,6 +7,7 @@ their accuracy (plain sums underflow some forty kernel widths apart).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from scipy.spatial.distance import cdist
 from melm.potential import Gradient, Pair, whitening_basis
 from melm.rows import Array
 
+Chosen: TypeAlias = npt.NDArray[np.intp] | slice
+
 BLOCK_PAIRS = 2**16  # pairs held at once: half a megabyte, which stays in a core's own cache
 NEGLIGIBLE = 1e-17  # share of a potential that pruned pairs may hold
 
@@ -23,16 +26,29 @@ NEGLIGIBLE = 1e-17  # share of a potential that pruned pairs may hold
 class ExactPotential:
     """log ip of one pair of classes over all pairs of rows, and its gradient."""
 
-    def __init__(self, pair: Pair, Z: list[Array], S: Array, *, near_only: bool = False) -> None:
-        """Z: projected rows by class; S: smoothing of the classes (C, k, k); near_only: skip pairs too far to count."""
+    def __init__(
+        self,
+        pair: Pair,
+        Z: list[Array],
+        S: Array,
+        *,
+        near_only: bool = False,
+        rows: tuple[Chosen, Chosen] | None = None,
+    ) -> None:
+        """Z: projected rows by class; S: smoothing of the classes (C, k, k).
+
+        near_only: skip pairs too far to count. rows: sum over these rows of either class only.
+        """
         self.pair = pair
         a, b = pair
         self._basis = whitening_basis(S[a] + S[b])
-        A = Z[a] @ self._basis
-        B = A if a == b else Z[b] @ self._basis
-        self._rows = _near_rows(A, B) if near_only and a != b else (slice(None), slice(None))
+        A, B = Z[a] @ self._basis, Z[b] @ self._basis
+        self._rows: tuple[Chosen, Chosen] = rows or (slice(None), slice(None))
+        if near_only:
+            self._rows = _near_rows(A, B)
+        itself = a == b and rows is None
         A, B = A[self._rows[0]], B[self._rows[1]]
-        closest, total, self._RA, self._RB = _self_sums(A) if a == b else _cross_sums(A, B)
+        closest, total, self._RA, self._RB = _self_sums(A) if itself else _cross_sums(A, B)
         self._RA /= total
         self._RB /= total
         self._second_moment = A.T @ self._RA + B.T @ self._RB
@@ -43,7 +59,7 @@ class ExactPotential:
                 - np.log(len(Z[a]))
                 - np.log(len(Z[b]))
                 - closest / 2
-                + np.log(np.abs(np.diag(self._basis))).sum()
+                + np.linalg.slogdet(self._basis)[1]
                 - n_components / 2 * np.log(2 * np.pi)
             )
         }

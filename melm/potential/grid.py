@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from melm.potential import Pair, rotate, whitening_basis
+from melm.potential.exact import exact_cost
 from melm.potential.transform import Modes, Nonuniform, Separable
 from melm.rows import Array
 
+Rows: TypeAlias = npt.NDArray[np.intp]
+
 MAX_POINTS = 2**22  # of one grid: 64 MiB a spectrum
+TRIMMED_ROWS = 2000  # below, pairs are cheap and far rows need no care
+TRIMS = (1e-5, 1e-4, 1e-3)  # shares of rows at each end of an axis outside which a row may count as far
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,7 @@ class Grid:
     modes: Modes
     tolerance: float
     transform: type[Separable] | type[Nonuniform]
+    far: dict[int, Rows]  # indices of the rows of a class that lie outside, to be treated exactly
     cost: float  # estimated seconds
     excess: float  # how many times more points than classes of one common smoothing would need
 
@@ -55,34 +63,60 @@ def pair_grid(pair: Pair, Z: list[Array], S: Array, tolerance: float) -> Grid | 
 def _grid(
     pairs: Sequence[Pair], basis: Array, finest: Array, widest: Array, Z: list[Array], tolerance: float
 ) -> Grid | None:
-    """The smallest grid that is accurate to the tolerance, or None where that is too large.
+    """The cheapest grid that is accurate to the tolerance, or None where that is too large.
 
-    The Gaussian ends at frequency reach * finest, and periodic images stay reach * widest apart.
+    The Gaussian ends at frequency reach * finest, and periodic images stay reach * widest apart. Where a few far rows
+    stretch the grid, it covers the bulk only and leaves every pair with a far row to be summed exactly.
     """
-    classes = sorted({c for pair in pairs for c in pair})
-    U = [rotate(Z[c], basis) for c in classes]
-    low = np.min([u.min(axis=0) for u in U], axis=0)
-    high = np.max([u.max(axis=0) for u in U], axis=0)
+    U = {c: rotate(Z[c], basis) for c in sorted({c for pair in pairs for c in pair})}
+    n_rows = sum(len(u) for u in U.values())
     reach = np.sqrt(-2 * np.log(tolerance))
-    step = 2 * np.pi / (high - low + reach * widest)
-    size = np.ceil(reach * finest / step)
-    if np.prod(2 * size + 1) > MAX_POINTS:
-        return None
-    modes = tuple(int(m) for m in size)
-    n_rows = sum(len(u) for u in U)
-    separable, nonuniform = separable_cost(n_rows, modes), nonuniform_cost(n_rows, modes, len(classes), tolerance)
-    cheapest: type[Separable] | type[Nonuniform] = Separable if separable < nonuniform else Nonuniform
-    return Grid(
-        pairs=tuple(pairs),
-        basis=basis,
-        center=(low + high) / 2,
-        step=step,
-        modes=modes,
-        tolerance=tolerance,
-        transform=cheapest,
-        cost=min(separable, nonuniform),
-        excess=float(np.prod(finest * widest)),
+
+    def cover(low: Array, high: Array, far: dict[int, Rows]) -> Grid | None:
+        step = 2 * np.pi / (high - low + reach * widest)
+        size = np.ceil(reach * finest / step)
+        if np.prod(2 * size + 1) > MAX_POINTS:
+            return None
+        modes = tuple(int(m) for m in size)
+        separable, nonuniform = separable_cost(n_rows, modes), nonuniform_cost(n_rows, modes, len(U), tolerance)
+        cheapest: type[Separable] | type[Nonuniform] = Separable if separable < nonuniform else Nonuniform
+        n_far = sum(len(rows) for rows in far.values())
+        return Grid(
+            pairs=tuple(pairs),
+            basis=basis,
+            center=(low + high) / 2,
+            step=step,
+            modes=modes,
+            tolerance=tolerance,
+            transform=cheapest,
+            far=far,
+            cost=min(separable, nonuniform) + exact_cost(2 * n_far, n_rows, same=False) * bool(n_far),
+            excess=float(np.prod(finest * widest)),
+        )
+
+    whole = cover(
+        np.min([u.min(axis=0) for u in U.values()], axis=0), np.max([u.max(axis=0) for u in U.values()], axis=0), {}
     )
+    if n_rows < TRIMMED_ROWS or (whole and np.prod(2 * np.array(whole.modes) + 1) <= n_rows):
+        return whole
+    candidates = [whole]
+    for share in TRIMS:
+        low, high = _bulk(list(U.values()), share)
+        far = {c: np.flatnonzero(((u < low) | (u > high)).any(axis=1)) for c, u in U.items()}
+        candidates.append(cover(low, high, far))
+    return min((grid for grid in candidates if grid), key=lambda grid: grid.cost, default=None)
+
+
+def _bulk(U: list[Array], share: float) -> tuple[Array, Array]:
+    """A box around all but a share of the rows at each end of each axis, widened by half to be generous."""
+    ends = []
+    for axis in range(U[0].shape[1]):
+        values = np.concatenate([u[:, axis] for u in U])
+        first = int(share * len(values))
+        ordered = np.partition(values, [first, len(values) - 1 - first])
+        ends.append((ordered[first], ordered[len(values) - 1 - first]))
+    low, high = np.array(ends).T
+    return low - (high - low) / 2, high + (high - low) / 2
 
 
 def separable_cost(n_rows: int, modes: Modes) -> float:
