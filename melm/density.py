@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ class ClassDensities:
 
     def log_densities(self, Z: Array) -> Array:
         """log f_c at each row of Z: (n, C)."""
-        return np.column_stack([_log_density(Z, rows, S) for rows, S in zip(self.rows, self.smoothing, strict=True)])
+        return np.column_stack([kernels.log_density(Z) for kernels in self._kernels])
 
     def log_posteriors(self, Z: Array) -> Array:
         """log P(c | z): (n, C)."""
@@ -55,7 +56,12 @@ class ClassDensities:
             codes.append(np.full(len(Z), code))
         return np.concatenate(codes), self._posteriors(np.concatenate(joined))
 
-    @property
+    @cached_property
+    def _kernels(self) -> list[_Kernels]:
+        """Prepared once: for a single row this costs more than the density itself."""
+        return [_Kernels.prepare(rows, S) for rows, S in zip(self.rows, self.smoothing, strict=True)]
+
+    @cached_property
     def _log_priors(self) -> Array:
         with np.errstate(divide="ignore"):
             logs: Array = np.log(self.priors)
@@ -67,21 +73,33 @@ class ClassDensities:
         return posteriors
 
 
-def _log_density(Z: Array, rows: Array, S: Array) -> Array:
-    """log of the mean of Gaussian kernels, relative to the nearest row: never 0/0 however far Z lies."""
-    basis = whitening_basis(S)
-    Q, U = Z @ basis, rows @ basis
-    result = np.empty(len(Q))
-    size = max(1, BLOCK_PAIRS // len(U))
-    with np.errstate(over="ignore"):
-        for begin in range(0, len(Q), size):
-            K = cdist(Q[begin : begin + size], U, "sqeuclidean")
-            np.minimum(K, FARTHEST, out=K)
-            nearest = K.min(axis=1)
-            K -= nearest[:, None]
-            K *= -0.5
-            np.exp(K, out=K)
-            result[begin : begin + size] = np.log(K.sum(axis=1)) - nearest / 2
-    normalization = np.linalg.slogdet(basis)[1] - S.shape[0] / 2 * np.log(2 * np.pi) - np.log(len(U))
-    log_density: Array = result + normalization
-    return log_density
+@dataclass(frozen=True)
+class _Kernels:
+    """The kernels of one class, in coordinates where each of them is the unit Gaussian."""
+
+    basis: Array  # (k, k)
+    rows: Array  # (n_c, k), whitened
+    log_normalization: float
+
+    @classmethod
+    def prepare(cls, rows: Array, S: Array) -> _Kernels:
+        basis = whitening_basis(S)
+        log_normalization = np.linalg.slogdet(basis)[1] - S.shape[0] / 2 * np.log(2 * np.pi) - np.log(len(rows))
+        return cls(basis, rows @ basis, float(log_normalization))
+
+    def log_density(self, Z: Array) -> Array:
+        """log of the mean of the kernels, relative to the nearest row: never 0/0 however far Z lies."""
+        Q = Z @ self.basis
+        result = np.empty(len(Q))
+        size = max(1, BLOCK_PAIRS // len(self.rows))
+        with np.errstate(over="ignore"):
+            for begin in range(0, len(Q), size):
+                K = cdist(Q[begin : begin + size], self.rows, "sqeuclidean")
+                np.minimum(K, FARTHEST, out=K)
+                nearest = K.min(axis=1)
+                K -= nearest[:, None]
+                K *= -0.5
+                np.exp(K, out=K)
+                result[begin : begin + size] = np.log(K.sum(axis=1)) - nearest / 2
+        log_density: Array = result + self.log_normalization
+        return log_density
