@@ -63,7 +63,7 @@ def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) 
         lifespan=lifespan,
     )
     app.state.context = context
-    for routes in (datasets, fits, models, aliases, inference, operation, page):
+    for routes in (inference, operation, datasets, fits, models, aliases, page):  # the busiest first
         app.include_router(routes.router)
     errors.install(app)
     app.add_middleware(Observation, metrics=metrics)

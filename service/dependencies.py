@@ -68,17 +68,21 @@ def authenticate(request: Request, context: Context) -> Principal:
     return principal
 
 
+def authorize(request: Request, context: Context, scope: Scope) -> str:
+    """The tenant of a request whose key has the scope."""
+    principal = authenticate(request, context)
+    request.scope["tenant"] = principal.tenant
+    if principal.scope < scope:
+        has, needs = principal.scope.name.lower(), scope.name.lower()
+        raise Forbidden(f"this key may not do that: it has the scope {has}, {needs} is needed")
+    return principal.tenant
+
+
 def tenant_with(scope: Scope) -> Callable[[Request, Context], Coroutine[Any, Any, str]]:
     """A dependency that gives the tenant, and refuses keys without the scope."""
 
     async def get_tenant(request: Request, context: ContextDep) -> str:
-        principal = authenticate(request, context)
-        request.scope["tenant"] = principal.tenant
-        if principal.scope < scope:
-            raise Forbidden(
-                f"this key may not do that: it has {principal.scope.name.lower()}, {scope.name.lower()} is needed"
-            )
-        return principal.tenant
+        return authorize(request, context, scope)
 
     return get_tenant
 
@@ -92,9 +96,8 @@ async def get_body(request: Request, context: ContextDep) -> bytes:
     """The whole body, bounded."""
     settings = context.settings
     body = await read_body(request, settings.max_body_bytes, settings.upload_timeout_seconds)
-    media_type = request.headers.get("content-type", "none").partition(";")[0].lower()
-    if media_type in CODECS:
-        context.metrics.payload_bytes.labels("in", media_type).inc(len(body))
+    media_type = request.headers.get("content-type", "").partition(";")[0].lower()
+    context.metrics.count_payload("in", media_type if media_type in CODECS else "other", len(body))
     return body
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
+
+import msgspec
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
@@ -29,7 +30,7 @@ class JsonFormatter(logging.Formatter):
         line |= {name: value for name, value in record.__dict__.items() if name not in PLAIN}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return msgspec.json.encode(line, enc_hook=str).decode()
 
 
 def configure(level: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -32,6 +33,13 @@ class Metrics:
         )
         self._store = StoreCollector(store)
         self._own = own
+        self.request_counter = cache(self.requests.labels)  # finding a labeled child costs more than counting
+        self.request_timer = cache(self.request_seconds.labels)
+        self._payload_counter = cache(self.payload_bytes.labels)
+
+    def count_payload(self, direction: str, media_type: str, n_bytes: int) -> None:
+        """Count a body that came in or went out."""
+        self._payload_counter(direction, media_type).inc(n_bytes)
 
     def render(self) -> bytes:
         """The text that Prometheus reads, over all processes."""

@@ -56,8 +56,8 @@ class Observation:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
         method = scope["method"] if route != "unknown" else "unknown"
-        self._metrics.requests.labels(method, route, status).inc()
-        self._metrics.request_seconds.labels(method, route).observe(seconds)
+        self._metrics.request_counter(method, route, status).inc()
+        self._metrics.request_timer(method, route).observe(seconds)
         level = logging.DEBUG if route in QUIET_ROUTES else logging.INFO
         if logger.isEnabledFor(level):
             extra = {"method": scope["method"], "route": route, "status": status, "seconds": round(seconds, 6)}

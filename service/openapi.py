@@ -98,9 +98,18 @@ def build(app: FastAPI) -> dict[str, Any]:
         "key": {"type": "http", "scheme": "bearer", "description": "Needed where keys are set."}
     }
     made["security"] = [{"key": []}, {}]
+    drop_unused(made)
+    return dict(made)
+
+
+def drop_unused(made: dict[str, Any]) -> None:
+    """FastAPI's own 422, which it adds to every operation with parameters; the service answers with problems."""
+    for operations in made["paths"].values():
+        for operation in operations.values():
+            if "application/json" in operation["responses"].get("422", {}).get("content", {}):
+                del operation["responses"]["422"]
     for unused in ("HTTPValidationError", "ValidationError"):
         made["components"]["schemas"].pop(unused, None)
-    return dict(made)
 
 
 def render(app: FastAPI) -> str:

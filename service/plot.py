@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from html import escape
 from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -25,7 +27,8 @@ MARGIN = 0.08  # around the data, as a share of its range
 LEVELS = (0.05, 0.2, 0.5, 0.8)  # of a class's highest density
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")  # Okabe and Ito
 
-Segment = tuple[float, float, float, float]  # x and y of both ends
+Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
+Segment = Annotated[list[float], Field(min_length=4, max_length=4)]  # x and y of both ends
 
 
 class Contour(BaseModel):
@@ -39,8 +42,8 @@ class Series(BaseModel):
     """One class in one panel."""
 
     label: Label
-    points: list[tuple[float, float]] = Field(description="Training rows, at most a thousand; empty for one component.")
-    curve: list[tuple[float, float]] = Field(description="Density times prior along the axis; for one component only.")
+    points: list[Pair] = Field(description="Training rows, at most a thousand; empty for one component.")
+    curve: list[Pair] = Field(description="Density times prior along the axis; for one component only.")
     contours: list[Contour]
 
 
@@ -49,8 +52,8 @@ class Panel(BaseModel):
 
     x_label: str
     y_label: str
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
+    x_range: Pair
+    y_range: Pair
     series: list[Series]
     boundary: list[Segment] = Field(description="Where the prediction changes; for two components only.")
 
@@ -97,40 +100,36 @@ def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
     x = np.linspace(low, high, CURVE)
     weighted = np.exp(densities.log_densities(x[:, None])) * densities.priors  # (CURVE, C)
     series = [
-        Series(
-            label=label, points=[], curve=list(zip(x.tolist(), weighted[:, code].tolist(), strict=True)), contours=[]
-        )
+        Series(label=label, points=[], curve=np.column_stack([x, weighted[:, code]]).tolist(), contours=[])
         for code, label in enumerate(labels)
     ]
     top = 1.05 * float(weighted.max())
-    return Panel(x_label="z0", y_label="density", x_range=(low, high), y_range=(0.0, top), series=series, boundary=[])
+    return Panel(x_label="z0", y_label="density", x_range=[low, high], y_range=[0.0, top], series=series, boundary=[])
 
 
 def pair_panel(densities: ClassDensities, labels: list[Label], pair: tuple[int, int], with_boundary: bool) -> Panel:
     """Training rows of two components with contours of the class densities."""
     rows = np.concatenate(densities.rows)
     x_range, y_range = span(rows[:, 0]), span(rows[:, 1])
-    x, y = np.linspace(*x_range, GRID), np.linspace(*y_range, GRID)
+    x, y = np.linspace(x_range[0], x_range[1], GRID), np.linspace(y_range[0], y_range[1], GRID)
     mesh = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])  # (GRID * GRID, 2), x runs fastest
     logs = densities.log_densities(mesh)
     series = []
     for code, label in enumerate(labels):
         relative = np.exp(logs[:, code] - logs[:, code].max()).reshape(GRID, GRID)
         contours = [Contour(level=level, segments=contour(x, y, relative - level)) for level in LEVELS]
-        series.append(
-            Series(label=label, points=list(map(tuple, densities.rows[code].tolist())), curve=[], contours=contours)
-        )
+        series.append(Series(label=label, points=densities.rows[code].tolist(), curve=[], contours=contours))
     boundary = decision_boundary(x, y, densities.log_posteriors(mesh)) if with_boundary else []
     return Panel(
         x_label=f"z{pair[0]}", y_label=f"z{pair[1]}", x_range=x_range, y_range=y_range, series=series, boundary=boundary
     )
 
 
-def span(values: Array) -> tuple[float, float]:
+def span(values: Array) -> list[float]:
     """The range of values and some room around it."""
     low, high = float(values.min()), float(values.max())
     room = MARGIN * (high - low) or 1.0
-    return low - room, high + room
+    return [low - room, high + room]
 
 
 def decision_boundary(x: Array, y: Array, log_posteriors: Array) -> list[Segment]:
@@ -158,11 +157,11 @@ def contour(x: Array, y: Array, values: Array) -> list[Segment]:
     segments: list[Segment] = []
     for cell in edges.reshape(4, 2, -1).transpose(2, 0, 1)[~np.isnan(edges[:, 0]).all(axis=0).ravel()]:
         crossings = cell[~np.isnan(cell[:, 0])].round(6).tolist()
-        segments += [(*start, *end) for start, end in zip(crossings[::2], crossings[1::2], strict=True)]
+        segments += [[*start, *end] for start, end in zip(crossings[::2], crossings[1::2], strict=True)]
     return segments
 
 
-SIZE, GAP, LEGEND, TOP = 420, 52, 28, 40  # of a panel, between panels, of the legend, of all above the panels
+SIZE, GAP, LEGEND, TOP = 420, 60, 28, 40  # of a panel, between panels, of the legend, of all above the panels
 
 
 def draw(plot: Plot) -> str:
@@ -223,12 +222,22 @@ def draw_panel(panel: Panel) -> Iterator[str]:
 
 
 def draw_ticks(panel: Panel) -> Iterator[str]:
-    """Five values along each axis, and the axes' names."""
-    for share in np.linspace(0, 1, 5):
-        x = panel.x_range[0] + share * (panel.x_range[1] - panel.x_range[0])
-        y = panel.y_range[0] + share * (panel.y_range[1] - panel.y_range[0])
-        yield f'<text x="{share * SIZE:.0f}" y="{SIZE + 16}" text-anchor="middle" fill="#777">{x:.3g}</text>'
-        yield f'<text x="-6" y="{SIZE - share * SIZE + 4:.0f}" text-anchor="end" fill="#777">{y:.3g}</text>'
-    yield f'<text x="{SIZE / 2}" y="{SIZE + 34}" text-anchor="middle">{escape(panel.x_label)}</text>'
-    turned = f'transform="rotate(-90 -38 {SIZE / 2})"'
-    yield f'<text x="-38" y="{SIZE / 2}" text-anchor="middle" {turned}>{escape(panel.y_label)}</text>'
+    """Round values along each axis, and the axes' names."""
+    for value, share in ticks(panel.x_range):
+        yield f'<text x="{share * SIZE:.0f}" y="{SIZE + 16}" text-anchor="middle" fill="#777">{value:g}</text>'
+    for value, share in ticks(panel.y_range):
+        yield f'<text x="-6" y="{SIZE - share * SIZE + 4:.0f}" text-anchor="end" fill="#777">{value:g}</text>'
+    middle = SIZE / 2
+    yield f'<text x="{middle}" y="{SIZE + 34}" text-anchor="middle">{escape(panel.x_label)}</text>'
+    turned = f'transform="rotate(-90 -44 {middle})"'
+    yield f'<text x="-44" y="{middle}" text-anchor="middle" {turned}>{escape(panel.y_label)}</text>'
+
+
+def ticks(bounds: list[float]) -> Iterator[tuple[float, float]]:
+    """Multiples of 1, 2 or 5 times a power of ten, each with its place between the bounds."""
+    low, high = bounds
+    rough = (high - low) / 6
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough)
+    for multiple in range(math.ceil(low / step), math.floor(high / step) + 1):
+        yield round(multiple * step, 12), (multiple * step - low) / (high - low)
