@@ -5,31 +5,29 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-import numpy.typing as npt
-
 from worker.contract.store import Store
-
-Array = npt.NDArray[Any]
+from worker.library import Library
 
 
 class DatasetCache:
-    """Bounded by bytes. Keyed by content, so that a deleted and stored again dataset is the same one."""
+    """Bounded by bytes. Keyed by content, so that a dataset that was deleted and stored again is the same one."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, library: Library) -> None:
         self._store = store
-        self._datasets: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
+        self._library = library
+        self._datasets: OrderedDict[str, tuple[int, Any]] = OrderedDict()
 
-    def load(self, tenant: str, dataset_id: str, content_hash: str) -> tuple[Array, Array]:
-        """The values of a dataset, which nobody may change."""
+    def load(self, tenant: str, dataset_id: str, content_hash: str) -> Any:
+        """A dataset as the library has prepared it."""
         if content_hash not in self._datasets:
             X, y = self._store.datasets.load(tenant, dataset_id)
-            X.flags.writeable = y.flags.writeable = False
-            self._datasets[content_hash] = (X, y)
+            names = self._store.datasets.get(tenant, dataset_id).feature_names
+            self._datasets[content_hash] = (X.nbytes + y.nbytes, self._library.prepare(X, y, names))
             self._shrink()
         self._datasets.move_to_end(content_hash)
-        return self._datasets[content_hash]
+        return self._datasets[content_hash][1]
 
     def _shrink(self) -> None:
         limit = self._store.settings.dataset_cache_bytes
-        while len(self._datasets) > 1 and sum(X.nbytes + y.nbytes for X, y in self._datasets.values()) > limit:
+        while len(self._datasets) > 1 and sum(n_bytes for n_bytes, _ in self._datasets.values()) > limit:
             self._datasets.popitem(last=False)

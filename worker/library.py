@@ -16,11 +16,15 @@ Array = npt.NDArray[Any]
 class Library(Protocol):
     """Plans fits, runs their units, turns a model into bytes. All of it depends on its arguments alone."""
 
-    def plan(self, fit: FitRecord, X: Array, y: Array) -> Plan[Any]:
+    def prepare(self, X: Array, y: Array, feature_names: list[str] | None) -> Any:
+        """A dataset in the form in which it is kept in memory, and given to the other two."""
+        ...
+
+    def plan(self, fit: FitRecord, data: Any) -> Plan[Any]:
         """The plan of a fit."""
         ...
 
-    def run(self, fit: FitRecord, X: Array, y: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, fit: FitRecord, data: Any, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """What one unit gives. Raises `Stopped` soon after it is told to stop."""
         ...
 

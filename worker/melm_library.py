@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from melm.methods import METHODS, plan_fit, run_unit
-
 from melm import model_file
-from melm.evaluate import Validation
+from melm.labelled import Labelled
+from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Plan, Result, Unit
+from melm.validation import Validation
 from worker.contract.records import FitRecord
 from worker.library import Array
 
 
 class MelmLibrary:
-    """The methods of melm."""
+    """All methods, by their names."""
 
-    def plan(self, fit: FitRecord, X: Array, y: Array) -> Plan[Model]:
+    def prepare(self, X: Array, y: Array, feature_names: list[str] | None) -> Labelled:
+        """Checked rows, which also keep what was computed from them for the next unit."""
+        return Labelled.check(X, y, feature_names)
+
+    def plan(self, fit: FitRecord, data: Labelled) -> Plan[Model]:
         """The plan of a fit."""
         validation = None if fit.validation is None else Validation(**fit.validation)
-        return plan_fit(fit.method, X, y, _parameters(fit), validation)
+        return plan_fit(fit.method, data, _parameters(fit), validation)
 
-    def run(self, fit: FitRecord, X: Array, y: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, fit: FitRecord, data: Labelled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """What one unit gives."""
-        return run_unit(fit.method, X, y, _parameters(fit), unit, should_stop)
+        return run_unit(fit.method, data, _parameters(fit), unit, should_stop)
 
     def dump(self, model: Model) -> tuple[bytes, dict[str, Any]]:
         """A model's file and its card."""

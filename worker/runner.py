@@ -20,7 +20,7 @@ from worker.contract.dispatch import Dispatcher
 from worker.contract.errors import ContractError, Damaged, Gone, NewerSchema, NotFound, StoreUnavailable
 from worker.contract.records import FitError, FitRecord, Lease, Status
 from worker.contract.store import Claim, LeaseLost, Store, UnitReport
-from worker.library import Array, Library
+from worker.library import Library
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,11 +59,13 @@ class Runner:
         self._library = library
         self._keeper = keeper
         self._process = process
-        self._datasets = DatasetCache(store)
+        self._is_alone = False
+        self._datasets = DatasetCache(store, library)
 
     def take_turn(self, tenant: str, fit_id: str) -> None:
         """Work on a fit until there is nothing to do, others should have their turn, or the process is to stop."""
         turn_ends_at = time.monotonic() + self._store.settings.turn_seconds
+        self._is_alone = False
         try:
             claim = self._claim(tenant, fit_id)
             if claim.lease is None:
@@ -87,22 +89,26 @@ class Runner:
         """Do the unit in hand; answers the next one."""
         self._keeper.hold(lease)
         try:
-            X, y = self._patiently(self._datasets.load, lease.tenant, fit.dataset_id, fit.dataset_hash)
+            data = self._patiently(self._datasets.load, lease.tenant, fit.dataset_id, fit.dataset_hash)
             if claim.is_plan:
-                following = self._plan(fit, lease, X, y)
+                following = self._plan(fit, lease, data)
             else:
-                report = self._run(fit, lease, claim.arguments, X, y)
+                report = self._run(fit, lease, claim.arguments, data)
                 carry_on = time.monotonic() < turn_ends_at
                 following = self._patiently(self._store.units.complete, lease, self._process, report, carry_on=carry_on)
         except Stopped:
             return self._stop(lease)
         except (Damaged, NotFound, Gone) as error:
             return self._end(lease, Status.FAILED, failure=fit_error(error))
-        sent = self._dispatcher.send(lease.tenant, lease.fit_id, following.n_messages)
-        if following.lease is None and following.n_messages and not sent:
+        self._send(lease, following.n_messages)
+        if following.lease is None and self._is_alone:
             # Nobody else can be woken: a turn without an end is better than a fit without one.
             return self._claim(lease.tenant, lease.fit_id)
         return following
+
+    def _send(self, lease: Lease, n_messages: int) -> None:
+        if not self._dispatcher.send(lease.tenant, lease.fit_id, n_messages):
+            self._is_alone = True
 
     def _stop(self, lease: Lease) -> Claim:
         """Let go of a unit: give it back when the process is to stop. Else it was taken away, and more may wait."""
@@ -111,12 +117,12 @@ class Runner:
         self._dispatcher.send(lease.tenant, lease.fit_id, self._store.units.release(lease, dead=False))
         return NOTHING
 
-    def _run(self, fit: FitRecord, lease: Lease, stored: dict[str, Any], X: Array, y: Array) -> UnitReport:
+    def _run(self, fit: FitRecord, lease: Lease, stored: dict[str, Any], data: Any) -> UnitReport:
         """Run one unit. What goes wrong inside it is its result."""
         unit = unit_from_arguments(lease.unit, stored)
         began = time.monotonic()
         try:
-            result = self._library.run(fit, X, y, unit, self._keeper.should_stop)
+            result = self._library.run(fit, data, unit, self._keeper.should_stop)
         except Stopped:
             if not self._keeper.is_out_of_time():
                 raise
@@ -133,10 +139,10 @@ class Runner:
             seconds=time.monotonic() - began,
         )
 
-    def _plan(self, fit: FitRecord, lease: Lease, X: Array, y: Array) -> Claim:
+    def _plan(self, fit: FitRecord, lease: Lease, data: Any) -> Claim:
         """Replay the plan up to its first stage with units to run, and put those up; or end the fit."""
         units = self._store.units
-        plan = self._library.plan(fit, X, y)
+        plan = self._library.plan(fit, data)
         results: list[dict[str, Any] | None] | None = None
         is_cut = False
         try:

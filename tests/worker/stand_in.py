@@ -36,14 +36,20 @@ class StandInModel:
 class StandIn:
     """The method. Its parameters:
 
-    - `n_starts`, `seed`, and the `seconds` that a unit takes;
-    - names of units that misbehave: `crashes` kill their process, `errors` raise, `stuck` ones do not stop when told to,
+    - `n_starts`, `seed`, the `seconds` that a unit takes, and `breaks` for a plan that raises;
+    - names of units that misbehave: `crashes` kill their process, `errors` raise, `stuck` ones do not stop when told,
       `holds_interpreter` ones let no other thread run;
     - `trace`: a folder in which every execution of a unit leaves a file.
     """
 
-    def plan(self, fit: FitRecord, X: Array, y: Array) -> Plan[StandInModel]:
+    def prepare(self, X: Array, y: Array, feature_names: list[str] | None) -> Array:
+        """The rows are all it needs."""
+        return X
+
+    def plan(self, fit: FitRecord, data: Array) -> Plan[StandInModel]:
         """Search, polish, done."""
+        if fit.params.get("breaks"):
+            raise ArithmeticError("The plan breaks.")
         n_starts = int(fit.params["n_starts"])
         found = yield Stage("search", [Unit(f"search {index}", {"start": index}) for index in range(n_starts)])
         starts = [result for result in found if result is not None]
@@ -61,7 +67,7 @@ class StandIn:
         best = max(candidates, key=lambda each: each["divergence"])
         return StandInModel(best["V"], {"divergence": best["divergence"], "n_starts": len(starts)})
 
-    def run(self, fit: FitRecord, X: Array, y: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, fit: FitRecord, data: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """A projection that depends on the data and the unit, after as long as the parameters ask for."""
         params = fit.params
         if trace := params.get("trace"):
@@ -80,8 +86,8 @@ class StandIn:
                 time.sleep(0.002)
         start = unit.arguments["start"]
         random = np.random.default_rng([int(fit.params["seed"]), start])
-        V = unit.arguments["V"] * 0.5 if "V" in unit.arguments else random.standard_normal((X.shape[1], 2))
-        return {"start": start, "V": V, "divergence": float(np.abs(X @ V).mean()) + ("V" in unit.arguments) * 10}
+        V = unit.arguments["V"] * 0.5 if "V" in unit.arguments else random.standard_normal((data.shape[1], 2))
+        return {"start": start, "V": V, "divergence": float(np.abs(data @ V).mean()) + ("V" in unit.arguments) * 10}
 
     def dump(self, model: StandInModel) -> tuple[bytes, dict[str, Any]]:
         """The projection and the card."""

@@ -7,6 +7,7 @@
 --   attempts  name → how often a unit was begun
 --   results   name → result, written once          done    name → fence under which it was written
 --   errors    name → why the unit was given up      events  stream
+--   starts    the starts that some unit has finished
 --
 -- A tenant's `leases` (fit and unit → fence and process) tell which units in flight are in a process's hands; the others
 -- have a message on its way. A tenant's `active` sorts the fits by when they need a look. Planning the next stage is a unit too.
@@ -14,7 +15,8 @@ local PLAN = '@plan'
 local META, WAITING, TODO = key('fit', a.fit, 'meta'), key('fit', a.fit, 'waiting'), key('fit', a.fit, 'todo')
 local UNITS, ATTEMPTS = key('fit', a.fit, 'units'), key('fit', a.fit, 'attempts')
 local RESULTS, DONE, ERRORS = key('fit', a.fit, 'results'), key('fit', a.fit, 'done'), key('fit', a.fit, 'errors')
-local EVENTS, LEASES, ACTIVE = key('fit', a.fit, 'events'), key('leases'), key('active')
+local STARTS, EVENTS = key('fit', a.fit, 'starts'), key('fit', a.fit, 'events')
+local LEASES, ACTIVE = key('leases'), key('active')
 
 local at = now()
 

@@ -16,7 +16,8 @@ if fence == a.fence then
     redis.call('HSET', RESULTS, a.unit, ARGV[2])
   end
   if given(a.start) then
-    redis.call('HINCRBY', META, 'starts_done', 1)
+    redis.call('SADD', STARTS, a.start)
+    set('starts_done', redis.call('SCARD', STARTS)) -- a start may be finished twice: first roughly, then well
     observe('start_seconds', a.seconds)
     event('start_done', a.event)
     local best = tonumber(get('best_divergence'))

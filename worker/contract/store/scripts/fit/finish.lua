@@ -16,7 +16,7 @@ if a.status == 'succeeded' then
   if get('cancel') == '' and redis.call('HLEN', ERRORS) == 0 then -- only a whole fit may answer for an equal one
     redis.call('HSET', key('fits', 'equal'), get('equal_key'), a.fit)
   end
-  redis.call('DEL', RESULTS, DONE)
+  redis.call('DEL', RESULTS, DONE, STARTS)
 end
 end_fit(a.status, given(a.failure) and a.failure or nil)
 return { 'finished' }
