@@ -24,5 +24,7 @@ def test_a_wrong_variable_is_named(text: str) -> None:
 @pytest.mark.parametrize("each", fields(Settings), ids=lambda each: each.name)
 def test_every_variable_is_documented_with_its_meaning(each: object) -> None:
     name, meaning = each.name, each.metadata["meaning"]  # type: ignore[attr-defined]
-    line = next((line for line in OPERATIONS.read_text().splitlines() if f"`{variable(name)}`" in line), "")
+    line = next(
+        (line for line in OPERATIONS.read_text().splitlines() if line.startswith(f"| `{variable(name)}` |")), ""
+    )
     assert meaning in line

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -89,7 +90,8 @@ def test_the_same_idempotency_key_makes_one_fit(store: Store, tenant: str) -> No
 
 @pytest.mark.parametrize("limit", ["max_active_fits", "max_queued_fits"])
 def test_admission_ends_at_the_limit(tenant: str, settings: Settings, limit: str) -> None:
-    store = open_store(replace(settings, **{limit: 2})  # type: ignore[arg-type])
+    limits: dict[str, Any] = {limit: 2}
+    store = open_store(replace(settings, **limits))
     dataset = stored_dataset(store, tenant)
     fits = [store.fits.submit(tenant, submission(dataset, seed=seed))[0] for seed in range(2)]
     with pytest.raises(TooManyFits) as refused:
