@@ -1,24 +1,36 @@
 """Projection methods behind one protocol, and the one registry from which interface, command line and page derive.
 
-Imported by those who offer methods by name; `import melm` alone does not load it.
+A method is one module of this package that names its instance METHOD; there is no list to add it to. Imported by those
+who offer methods by name; `import melm` alone does not load it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
+import numpy.typing as npt
 from pydantic import BaseModel
+from threadpoolctl import threadpool_limits
 
 from melm.labelled import Labelled
 from melm.methods.base import Method
-from melm.methods.melm import MelmMethod
 from melm.model import Model
-from melm.plan import NothingFitted, Plan, Result, Unit, gather
+from melm.plan import NothingFitted, Plan, Result, Stage, Unit, gather, run_plan
 from melm.validation import Validation, judge
 
-METHODS: dict[str, Method[Any]] = {method.name: method for method in (MelmMethod(),)}
+
+def discover() -> dict[str, Method[Any]]:
+    """The method of every module in this package that has one, by name; MELM first."""
+    modules = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    methods: list[Method[Any]] = [module.METHOD for module in modules if hasattr(module, "METHOD")]
+    return {method.name: method for method in sorted(methods, key=lambda method: (method.name != "melm", method.name))}
+
+
+METHODS = discover()
 
 
 def plan_fit(method: str, data: Labelled, parameters: BaseModel, validation: Validation | None = None) -> Plan[Model]:
@@ -39,3 +51,25 @@ def run_unit(
 ) -> Result:
     """Run one unit of a fit's plan. Raises `Stopped` soon after `should_stop` says so."""
     return METHODS[method].run(data, parameters, unit, should_stop)
+
+
+def fit(
+    method: str, X: npt.ArrayLike, y: npt.ArrayLike, *, validation: Validation | None = None, **parameters: Any
+) -> Model:
+    """Fit by the named method, in this process.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> fit("lda", X, y).transform(X).shape
+    (150, 2)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not one of {', '.join(METHODS)}.")
+    data = Labelled.check(X, y)
+    checked = METHODS[method].Parameters.model_validate(parameters)
+
+    def run_stage(stage: Stage) -> Sequence[Result]:
+        return [run_unit(method, data, checked, unit) for unit in stage.units]
+
+    with threadpool_limits(1):
+        return run_plan(plan_fit(method, data, checked, validation), run_stage)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Generic, Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +16,19 @@ from melm.fitting import assemble
 from melm.labelled import Labelled
 from melm.model import Model
 from melm.plan import Fold, NothingFitted, Plan, Result, Stage, Unit, training_rows
-from melm.rows import Array
+from melm.problem import Problem
+from melm.rows import Array, Rows
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Parameters(BaseModel):
-    """What every method takes."""
+class DensityParameters(BaseModel):
+    """What every method takes: the density classifier on top of its projection."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    n_components: int = Field(2, ge=1, description="Dimensions of the projection.")
+    gamma: PositiveNumber = Field(1.0, description="Scale of Silverman's kernel width.")
     covariance: Literal["ledoit_wolf", "empirical"] = Field("ledoit_wolf", description="Covariance of a class.")
     priors: Literal["balanced", "empirical"] | list[Share] = Field(
         "balanced", description="Class probabilities of the classifier."
@@ -34,13 +36,13 @@ class Parameters(BaseModel):
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of everything random: equal seeds give equal models.")
 
 
-class DirectParameters(Parameters):
-    """What every method takes whose projection does not depend on the kernel width."""
+class Parameters(DensityParameters):
+    """The same, and a number of components that is free to choose."""
 
-    gamma: PositiveNumber = Field(1.0, description="Scale of Silverman's kernel width, of the classifier.")
+    n_components: int = Field(2, ge=1, description="Dimensions of the projection.")
 
 
-P = TypeVar("P", bound=Parameters)
+P = TypeVar("P", bound=BaseModel)
 
 
 class Method(ABC, Generic[P]):
@@ -49,7 +51,13 @@ class Method(ABC, Generic[P]):
     name: ClassVar[str]
     title: ClassVar[str]  # for people
     orthonormal: ClassVar[bool]  # are the columns of its projections orthonormal?
+    grid: ClassVar[Mapping[str, Sequence[float]]] = {}  # values worth trying of parameters that shape the projection
     Parameters: type[P]
+
+    @property
+    def description(self) -> str:
+        """What the method does, for people: the docstring of its class."""
+        return inspect.getdoc(type(self)) or self.title
 
     @abstractmethod
     def plan(self, data: Labelled, parameters: P, folds: tuple[Fold, ...] = (), name: str = "") -> Plan[Model]:
@@ -62,28 +70,30 @@ class Method(ABC, Generic[P]):
 
 @dataclass(frozen=True)
 class LinearMap:
-    """z = (x - offset) projection."""
+    """z = (x - offset) projection, and what a reader of the model's card should know about how it was found."""
 
     projection: Array  # (d, k)
     offset: Array  # (d,)
+    warnings: tuple[str, ...] = ()
 
 
-C = TypeVar("C", bound=DirectParameters)
+D = TypeVar("D", bound=DensityParameters)
 
 
-class DirectMethod(Method[C]):
+class DirectMethod(Method[D]):
     """A method that finds its projection in one go: one unit of work."""
 
     @abstractmethod
-    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: C) -> LinearMap:
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
         """The linear map for rows X (n, d) with class codes 0..C-1."""
 
-    def plan(self, data: Labelled, parameters: C, folds: tuple[Fold, ...] = (), name: str = "") -> Plan[Model]:
+    def plan(self, data: Labelled, parameters: D, folds: tuple[Fold, ...] = (), name: str = "") -> Plan[Model]:
+        problem = data.problem(parameters.covariance, folds)
+        self.check(problem, parameters)
         (result,) = yield Stage("projection", [Unit(f"{name}projection", {}, folds)])
         if result is None:
             raise NothingFitted(f"The projection by {self.title} gave no result.")
-        problem = data.problem(parameters.covariance, folds)
-        return assemble(
+        model = assemble(
             self.name,
             data,
             problem,
@@ -93,8 +103,27 @@ class DirectMethod(Method[C]):
             parameters.priors,
             facts={},
         )
+        return replace(model, card=model.card | {"warnings": [*model.card["warnings"], *result["warnings"]]})
 
-    def run(self, data: Labelled, parameters: C, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, data: Labelled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         rows = training_rows(unit.folds, data.codes)
         found = self.project(data.X[rows].astype(np.float64, copy=False), data.codes[rows], parameters)
-        return {"projection": found.projection, "offset": found.offset}
+        return {"projection": found.projection, "offset": found.offset, "warnings": list(found.warnings)}
+
+    def check(self, problem: Problem, parameters: D) -> None:
+        """Raise ValueError where the method cannot project these rows as the parameters ask."""
+        if isinstance(parameters, Parameters) and parameters.n_components > problem.n_dimensions:
+            raise ValueError(
+                f"n_components={parameters.n_components} is larger than the number of dimensions in which the rows "
+                f"vary, {problem.n_dimensions}: constant or dependent features add none."
+            )
+
+
+def standardize(X: Array) -> Rows:
+    """The rows as one block without regard to classes: `by_class` holds it."""
+    return Rows.standardize(X, np.zeros(len(X), dtype=np.intp), 1)
+
+
+def random_state(seed: int) -> Any:
+    """The legacy generator that scikit-learn takes, from a seed of any size."""
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from melm.estimator import MELM
-from melm.fitting import Fitting
+from melm.fitting import GAMMAS, Fitting
 from melm.labelled import Labelled
 from melm.methods.base import Method, Parameters, PositiveNumber
 from melm.model import Model
@@ -18,7 +18,7 @@ from melm.plan import Fold, Plan, Result, Unit
 class MelmParameters(Parameters):
     """Of a MELM fit. The defaults are those of the estimator."""
 
-    gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(
+    gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(  # type: ignore[assignment]
         1.0, description='Scale of Silverman\'s kernel width: a number, or several (or "auto") to choose from.'
     )
     n_starts: int = Field(16, ge=1, description="Starts of the optimizer.")
@@ -30,12 +30,16 @@ class MelmParameters(Parameters):
 
 
 class MelmMethod(Method[MelmParameters]):
-    """The method of this project."""
+    """The projection in which kernel density estimates of the classes differ most by the Cauchy-Schwarz divergence.
+
+    The method of this project. With one component it is the paper's MELC, the multithreshold entropy linear classifier.
+    """
 
     name = "melm"
     title = "Maximum Entropy Linear Manifold"
     orthonormal = True
     Parameters = MelmParameters
+    grid: ClassVar[Mapping[str, Sequence[float]]] = {"gamma": GAMMAS}
 
     def plan(
         self, data: Labelled, parameters: MelmParameters, folds: tuple[Fold, ...] = (), name: str = ""
@@ -49,3 +53,6 @@ class MelmMethod(Method[MelmParameters]):
     def _fitting(self, data: Labelled, parameters: MelmParameters) -> Fitting:
         options = parameters.model_dump()
         return MELM(random_state=options.pop("seed"), **options).fitting(data.X.shape[1])
+
+
+METHOD = MelmMethod()

@@ -1,0 +1,32 @@
+"""Class PCA: principal components of the covariance inside the classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.axes import principal_axes
+from melm.covariance import class_moments
+from melm.methods.base import DirectMethod, LinearMap, Parameters
+from melm.rows import Array
+
+
+class CpcaParameters(Parameters):
+    """Of a class PCA fit."""
+
+
+class Cpca(DirectMethod[CpcaParameters]):
+    """Principal components of the sum of the class covariances, each weighted by the size of its class."""
+
+    name = "cpca"
+    title = "Class PCA"
+    orthonormal = True
+    Parameters = CpcaParameters
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: CpcaParameters) -> LinearMap:
+        classes = [class_moments(X[codes == code], "empirical") for code in np.unique(codes)]
+        total = np.sum([moments.n_rows * moments.empirical for moments in classes], axis=0)
+        return LinearMap(principal_axes(total, parameters.n_components), X.mean(axis=0))
+
+
+METHOD = Cpca()

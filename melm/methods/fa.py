@@ -1,0 +1,45 @@
+"""Factor analysis."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from melm.axes import orient
+from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
+from melm.methods.convergence import fit_quietly
+from melm.rows import Array
+
+
+class FaParameters(Parameters):
+    """Of a factor analysis."""
+
+    max_iterations: int = Field(1000, ge=1, description="Of expectation maximization.")
+
+
+class Fa(DirectMethod[FaParameters]):
+    """Common factors behind features that each have a noise of their own. Labels are not used.
+
+    z is the posterior mean of the factors, W^T (W W^T + Psi)^-1 (x - mean), a linear map. The model does not depend on
+    the scale of the features, so they are standardized for the sake of the numbers.
+    """
+
+    name = "fa"
+    title = "Factor analysis"
+    orthonormal = False
+    Parameters = FaParameters
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: FaParameters) -> LinearMap:
+        from sklearn.decomposition import FactorAnalysis
+
+        rows = standardize(X)
+        estimator = FactorAnalysis(parameters.n_components, max_iter=parameters.max_iterations, svd_method="lapack")
+        warnings = fit_quietly(estimator, rows.by_class[0], self.title, parameters.max_iterations)
+        W = estimator.components_.T  # (d, k)
+        precise = W / estimator.noise_variance_[:, None]  # Psi^-1 W
+        V = precise @ np.linalg.inv(np.eye(W.shape[1]) + W.T @ precise)
+        return LinearMap(orient(rows.to_features(V)), rows.center, warnings)
+
+
+METHOD = Fa()

@@ -1,0 +1,75 @@
+"""Generalized eigenvectors of the second moments of pairs of classes (Karampatziakis and Mineiro, ICML 2014)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+from scipy.linalg import eigh
+
+from melm.axes import orient
+from melm.methods.base import DirectMethod, LinearMap, Parameters
+from melm.rows import Array
+
+
+class GemParameters(Parameters):
+    """Of a GEM fit."""
+
+    ridge: float = Field(
+        0.05,
+        ge=1e-9,
+        allow_inf_nan=False,
+        description="Regularization, as a share of a feature's mean second moment: the method's own gamma.",
+    )
+
+
+class Gem(DirectMethod[GemParameters]):
+    """Directions in which one class is large and another is small.
+
+    For every ordered pair of classes, generalized eigenvectors v of the second moments M_c = E[x x^T | c]:
+    M_a v = s (M_b + ridge trace(M_b) / d I) v. The k with the largest s over all pairs are kept, at length one.
+    Moments are those of the method's own definition: of the features as they come, about zero and not about the mean,
+    so the map has no offset. Constant features are left out.
+    """
+
+    name = "gem"
+    title = "Discriminative features by generalized eigenvectors"
+    orthonormal = False
+    Parameters = GemParameters
+    grid: ClassVar[Mapping[str, Sequence[float]]] = {"ridge": (0.05, 0.001, 0.01, 0.5)}
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: GemParameters) -> LinearMap:
+        varying = X.max(axis=0) > X.min(axis=0)
+        features = X[:, varying]
+        n_features = features.shape[1]
+        # One common scale changes no direction, and keeps squares of tiny or huge values within range.
+        features = features / np.abs(features).max()
+        moments = [_second_moment(features[codes == code]) for code in np.unique(codes)]
+        strengths, directions = [], []
+        last = n_features - 1
+        first = max(0, n_features - parameters.n_components)
+        for a, b in permutations(range(len(moments)), 2):
+            ridge = parameters.ridge * np.trace(moments[b]) / n_features
+            if ridge == 0:
+                raise ValueError("GEM divides by the second moment of each class, and one class has only zeros.")
+            regularized = moments[b] + ridge * np.eye(n_features)
+            values, vectors = eigh(moments[a], regularized, subset_by_index=(first, last))
+            strengths.append(values)
+            directions.append(vectors)
+        strongest = np.argsort(-np.concatenate(strengths), kind="stable")[: parameters.n_components]
+        V = np.hstack(directions)[:, strongest]
+        projection = np.zeros((X.shape[1], parameters.n_components))
+        projection[varying] = V / np.linalg.norm(V, axis=0)
+        return LinearMap(orient(projection), np.zeros(X.shape[1]))
+
+
+def _second_moment(rows: Array) -> Array:
+    moment: Array = rows.T @ rows / len(rows)
+    return moment
+
+
+METHOD = Gem()

@@ -1,0 +1,47 @@
+"""Independent component analysis."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from melm.axes import orient
+from melm.methods.base import DirectMethod, LinearMap, Parameters, random_state
+from melm.methods.convergence import fit_quietly
+from melm.rows import Array
+
+
+class IcaParameters(Parameters):
+    """Of an ICA fit."""
+
+    max_iterations: int = Field(1000, ge=1, description="Of the fixed-point iteration.")
+
+
+class Ica(DirectMethod[IcaParameters]):
+    """Sources that are as independent as a linear map can make them, by FastICA. Labels are not used.
+
+    The rows are whitened to their leading principal components first, so the features are taken as they come. Sources
+    have variance one; the one that moves the features most comes first.
+    """
+
+    name = "ica"
+    title = "Independent component analysis"
+    orthonormal = False
+    Parameters = IcaParameters
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: IcaParameters) -> LinearMap:
+        from sklearn.decomposition import FastICA
+
+        estimator = FastICA(
+            parameters.n_components,
+            whiten="unit-variance",
+            max_iter=parameters.max_iterations,
+            random_state=random_state(parameters.seed),
+        )
+        warnings = fit_quietly(estimator, X, self.title, parameters.max_iterations)
+        order = np.argsort(-np.linalg.norm(estimator.mixing_, axis=0), kind="stable")
+        return LinearMap(orient(estimator.components_[order].T), estimator.mean_, warnings)
+
+
+METHOD = Ica()

@@ -1,0 +1,29 @@
+"""No projection at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.methods.base import DensityParameters, DirectMethod, LinearMap
+from melm.rows import Array
+
+
+class IdentityParameters(DensityParameters):
+    """Of the classifier on all features."""
+
+
+class Identity(DirectMethod[IdentityParameters]):
+    """All features as they are: what the classifier does without a projection, to compare with."""
+
+    name = "identity"
+    title = "Identity"
+    orthonormal = True
+    Parameters = IdentityParameters
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: IdentityParameters) -> LinearMap:
+        n_features = X.shape[1]
+        return LinearMap(np.eye(n_features), np.zeros(n_features))
+
+
+METHOD = Identity()

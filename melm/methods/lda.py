@@ -1,0 +1,58 @@
+"""Linear discriminant analysis."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from melm.axes import orient
+from melm.methods.base import DensityParameters, DirectMethod, LinearMap
+from melm.problem import Problem
+from melm.rows import Array
+
+
+class LdaParameters(DensityParameters):
+    """Of a linear discriminant analysis."""
+
+    n_components: int | None = Field(
+        None,
+        ge=1,
+        description="Dimensions of the projection, at most one fewer than there are classes; null: as many, up to 2.",
+    )
+
+
+class Lda(DirectMethod[LdaParameters]):
+    """Directions in which the class means lie farthest apart, in units of the spread inside the classes.
+
+    `covariance` also chooses the estimate of that spread: "empirical" is Fisher's, "ledoit_wolf" shrinks it. The spread
+    inside the classes becomes one along each axis. There are at most as many directions as classes less one; asking for
+    more is an error.
+    """
+
+    name = "lda"
+    title = "Linear discriminant analysis"
+    orthonormal = False
+    Parameters = LdaParameters
+
+    def check(self, problem: Problem, parameters: LdaParameters) -> None:
+        n_classes = len(problem.rows.counts)
+        most = min(n_classes - 1, problem.n_dimensions)
+        if parameters.n_components is not None and parameters.n_components > most:
+            raise ValueError(
+                f"Linear discriminant analysis of {n_classes} classes in {problem.n_dimensions} dimensions has at most "
+                f"{most} components, got n_components={parameters.n_components}."
+            )
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
+        n_classes = int(codes.max()) + 1
+        problem = Problem.prepare(X, codes, n_classes, parameters.covariance)
+        n_components = parameters.n_components or min(2, n_classes - 1, problem.n_dimensions)
+        shares = np.array(problem.rows.counts) / len(X)
+        # In whitened coordinates the spread inside the classes is one, so their means tell everything.
+        means = np.sqrt(shares)[:, None] * problem.whitening.means
+        directions = np.linalg.svd(means, full_matrices=False)[2][:n_components].T
+        return LinearMap(orient(problem.to_features(directions)), problem.rows.center)
+
+
+METHOD = Lda()

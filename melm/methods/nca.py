@@ -1,0 +1,62 @@
+"""Neighborhood components analysis."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from melm.axes import align, principal_axes
+from melm.covariance import class_moments
+from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
+from melm.methods.convergence import fit_quietly
+from melm.problem import Problem
+from melm.rows import Array
+
+MAX_ROWS = 10_000  # a step holds several numbers for each pair of rows
+
+
+class NcaParameters(Parameters):
+    """Of a neighborhood components analysis."""
+
+    max_iterations: int = Field(100, ge=1, description="Of the optimizer.")
+
+
+class Nca(DirectMethod[NcaParameters]):
+    """The map in which a row's neighbors are most likely of its own class.
+
+    Distances are softened by an exponential, which features of large scale would saturate, so the features are
+    standardized, as is common practice. The climb begins at the principal components. Neighborhoods do not change when
+    the map is turned; it is turned onto the principal axes of what it shows. At most 10,000 rows.
+    """
+
+    name = "nca"
+    title = "Neighborhood components analysis"
+    orthonormal = False
+    Parameters = NcaParameters
+
+    def check(self, problem: Problem, parameters: NcaParameters) -> None:
+        super().check(problem, parameters)
+        n_rows = sum(problem.rows.counts)
+        if n_rows > MAX_ROWS:
+            raise ValueError(
+                f"Neighborhood components analysis compares all pairs of rows: at most {MAX_ROWS} rows, got {n_rows}. "
+                "Fit a sample."
+            )
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: NcaParameters) -> LinearMap:
+        from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+        rows = standardize(X)
+        (Z,) = rows.by_class
+        covariance = class_moments(Z, "empirical").empirical
+        estimator = NeighborhoodComponentsAnalysis(
+            parameters.n_components,
+            init=principal_axes(covariance, parameters.n_components).T,
+            max_iter=parameters.max_iterations,
+        )
+        warnings = fit_quietly(estimator, Z, self.title, parameters.max_iterations, codes)
+        return LinearMap(rows.to_features(align(estimator.components_.T, covariance)), rows.center, warnings)
+
+
+METHOD = Nca()

@@ -1,0 +1,44 @@
+"""Non-negative matrix factorization."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from melm.methods.base import DirectMethod, LinearMap, Parameters, random_state
+from melm.methods.convergence import fit_quietly
+from melm.rows import Array
+
+
+class NmfParameters(Parameters):
+    """Of a non-negative matrix factorization."""
+
+    max_iterations: int = Field(1000, ge=1, description="Of coordinate descent.")
+
+
+class Nmf(DirectMethod[NmfParameters]):
+    """Non-negative parts that add up to the rows, after each feature is shifted to begin at zero. Labels are not used.
+
+    z are the least-squares coordinates of a row in the parts H, each of length one: (x - minimum) H^+. On rows that the
+    parts explain they are the non-negative weights of the factorization; unlike these they are linear in x.
+    """
+
+    name = "nmf"
+    title = "Non-negative matrix factorization"
+    orthonormal = False
+    Parameters = NmfParameters
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: NmfParameters) -> LinearMap:
+        from sklearn.decomposition import NMF
+
+        offset = X.min(axis=0)
+        estimator = NMF(
+            parameters.n_components, max_iter=parameters.max_iterations, random_state=random_state(parameters.seed)
+        )
+        warnings = fit_quietly(estimator, X - offset, self.title, parameters.max_iterations)
+        parts = estimator.components_ / np.linalg.norm(estimator.components_, axis=1, keepdims=True)  # (k, d)
+        return LinearMap(np.linalg.pinv(parts), offset, warnings)
+
+
+METHOD = Nmf()

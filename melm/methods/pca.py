@@ -1,0 +1,31 @@
+"""Principal component analysis."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.axes import principal_axes
+from melm.covariance import class_moments
+from melm.methods.base import DirectMethod, LinearMap, Parameters
+from melm.rows import Array
+
+
+class PcaParameters(Parameters):
+    """Of a PCA fit."""
+
+
+class Pca(DirectMethod[PcaParameters]):
+    """The directions in which all rows together vary most. Labels are not used; features are taken as they come."""
+
+    name = "pca"
+    title = "Principal component analysis"
+    orthonormal = True
+    Parameters = PcaParameters
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: PcaParameters) -> LinearMap:
+        moments = class_moments(X, "empirical")
+        return LinearMap(principal_axes(moments.empirical, parameters.n_components), moments.mean)
+
+
+METHOD = Pca()

@@ -1,0 +1,42 @@
+"""Per-class PCA: each class gives its own first principal component."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.axes import principal_axes
+from melm.covariance import class_moments
+from melm.methods.base import DirectMethod, LinearMap, Parameters
+from melm.rows import Array
+
+
+class PpcaParameters(Parameters):
+    """Of a per-class PCA fit."""
+
+
+class Ppca(DirectMethod[PpcaParameters]):
+    """The first principal component of each class, the widest first.
+
+    With more components than classes the second components of the classes follow, then the third; with fewer, the
+    narrowest are left out. The axes have length one but are not at right angles.
+    """
+
+    name = "ppca"
+    title = "Per-class PCA"
+    orthonormal = False
+    Parameters = PpcaParameters
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: PpcaParameters) -> LinearMap:
+        axes, order = [], []
+        for code in np.unique(codes):
+            covariance = class_moments(X[codes == code], "empirical").empirical
+            own = principal_axes(covariance, parameters.n_components)
+            variances = np.einsum("ij,ik,kj->j", own, covariance, own)
+            axes.append(own)
+            order += [(rank, -variance) for rank, variance in enumerate(variances)]
+        chosen = sorted(range(len(order)), key=order.__getitem__)[: parameters.n_components]
+        return LinearMap(np.hstack(axes)[:, chosen], X.mean(axis=0))
+
+
+METHOD = Ppca()

@@ -1,0 +1,32 @@
+"""2ePCA: class PCA in which every class counts the same, however many rows it has."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.axes import principal_axes
+from melm.covariance import class_moments
+from melm.methods.base import DirectMethod, LinearMap, Parameters
+from melm.rows import Array
+
+
+class TwoEpcaParameters(Parameters):
+    """Of a 2ePCA fit."""
+
+
+class TwoEpca(DirectMethod[TwoEpcaParameters]):
+    """Principal components of the plain sum of the class covariances: class PCA without weights."""
+
+    name = "2epca"
+    title = "Two-ellipsoid PCA"
+    orthonormal = True
+    Parameters = TwoEpcaParameters
+
+    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: TwoEpcaParameters) -> LinearMap:
+        classes = [class_moments(X[codes == code], "empirical") for code in np.unique(codes)]
+        total = np.sum([moments.empirical for moments in classes], axis=0)
+        return LinearMap(principal_axes(total, parameters.n_components), X.mean(axis=0))
+
+
+METHOD = TwoEpca()
