@@ -58,14 +58,14 @@ class Observation:
         method = scope["method"] if route != "unknown" else "unknown"
         self._metrics.request_counter(method, route, status).inc()
         self._metrics.request_timer(method, route).observe(seconds)
-        level = logging.DEBUG if route in QUIET_ROUTES else logging.INFO
-        if logger.isEnabledFor(level):
-            extra = {"method": scope["method"], "route": route, "status": status, "seconds": round(seconds, 6)}
-            if fit_id := scope.get("path_params", {}).get("fit_id") or scope.get("fit_id"):
-                extra["fit_id"] = fit_id
-            if tenant := scope.get("tenant"):
-                extra["tenant"] = tenant
-            logger.log(level, "request", extra=extra)
+        if route in QUIET_ROUTES or not logger.isEnabledFor(logging.INFO):
+            return
+        members = {"method": scope["method"], "route": route, "status": status, "seconds": round(seconds, 6)}
+        if fit_id := scope.get("path_params", {}).get("fit_id") or scope.get("fit_id"):
+            members["fit_id"] = fit_id
+        if tenant := scope.get("tenant"):
+            members["tenant"] = tenant
+        logs.write_request(members)
 
 
 def id_of(scope: Scope) -> str:
