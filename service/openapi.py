@@ -15,7 +15,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from service import schemas
+from service import examples, schemas
 from service.errors import PROBLEM_MEDIA_TYPE
 
 FILE = Path(__file__).parent.parent / "openapi.yaml"
@@ -57,11 +57,11 @@ LOCATION = {"description": "Where the resource is.", "schema": {"type": "string"
 ETAG = {"description": "Changes when the resource does.", "schema": {"type": "string"}}
 
 
-def body(*models: str, examples: dict[str, Any]) -> dict[str, Any]:
+def body(*models: str, shown: dict[str, Any]) -> dict[str, Any]:
     """The request body of an operation that reads it itself: one of the models, as JSON."""
-    references = [{"$ref": REF.format(model=model)} for model in models]
-    schema = references[0] if len(references) == 1 else {"oneOf": references}
-    content = {"schema": schema, "examples": {name: {"value": value} for name, value in examples.items()}}
+    references: list[dict[str, Any]] = [{"$ref": REF.format(model=model)} for model in models]
+    schema: dict[str, Any] = references[0] if len(references) == 1 else {"anyOf": references}
+    content = {"schema": schema, "examples": {name: {"value": value} for name, value in shown.items()}}
     return {"requestBody": {"required": True, "content": {"application/json": content}}}
 
 
@@ -98,6 +98,8 @@ def build(app: FastAPI) -> dict[str, Any]:
         "key": {"type": "http", "scheme": "bearer", "description": "Needed where keys are set."}
     }
     made["security"] = [{"key": []}, {}]
+    for name, example in examples.OF_SCHEMAS.items():  # put in here, because FastAPI takes every null out of its own
+        made["components"]["schemas"][name]["examples"] = [example]
     drop_unused(made)
     return dict(made)
 
@@ -115,3 +117,18 @@ def drop_unused(made: dict[str, Any]) -> None:
 def render(app: FastAPI) -> str:
     """The document as it is committed."""
     return yaml.safe_dump(document(app), sort_keys=False, allow_unicode=True, width=120)
+
+
+def main() -> None:
+    """Write the file anew."""
+    from service.app import create_app
+    from service.settings import ServiceSettings
+    from worker.contract.dispatch import CeleryDispatcher
+    from worker.contract.store import open_store
+
+    settings = ServiceSettings()
+    FILE.write_text(render(create_app(open_store(settings), CeleryDispatcher(settings), settings)))
+
+
+if __name__ == "__main__":
+    main()

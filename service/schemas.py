@@ -24,6 +24,7 @@ from worker.contract.records import (
 DEFAULT_METHOD = "melm"
 T = TypeVar("T")
 
+
 Name = Annotated[str, Field(max_length=200)]
 Metadata = Annotated[
     dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=500)]], Field(max_length=50)

@@ -18,7 +18,6 @@ from service.settings import ServiceSettings
 from worker.contract.records import DatasetRecord, FitSubmission
 from worker.contract.store import Store
 
-BODIES = tuple(variant.__name__ for variant in VARIANTS.values())
 ENVELOPE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 

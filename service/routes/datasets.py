@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from service import examples
 from service.codecs import codec_for_body
 from service.dependencies import Body, ContextDep, Cursor, DatasetId, FitTenant, IdempotencyDep, Limit
 from service.idempotency import once
@@ -15,12 +16,6 @@ from service.schemas import DatasetOut, PageOut
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
-EXAMPLE = {
-    "X": [[5.1, 3.5], [4.9, 3.0], [6.3, 3.3], [5.8, 2.7]],
-    "y": ["setosa", "setosa", "virginica", "virginica"],
-    "feature_names": ["sepal_length", "sepal_width"],
-    "name": "iris, a part",
-}
 TABULAR = """The body may be JSON, `text/csv` with a header row, `application/x-npz` with arrays `X`, `y` and perhaps
 `feature_names`, `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`, as the Content-Type says."""
 STORED_ONCE = "The same content is stored once: sending it again answers 200 with the dataset that is there."
@@ -41,7 +36,7 @@ STORED_ONCE = "The same content is stored once: sending it again answers 200 wit
         201: {"description": "Stored.", "headers": {"Location": LOCATION}},
         **problems(400, 408, 409, 413, 415, 422),
     },
-    openapi_extra=body("DatasetCreate", examples={"iris": EXAMPLE}),
+    openapi_extra=body("DatasetCreate", shown={"irises": examples.DATASET_CREATE}),
 )
 def create_dataset(
     request: Request,

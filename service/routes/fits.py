@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from service import submission
+from service import examples, submission
 from service.codecs import codec_for_body
 from service.dependencies import (
     Body,
@@ -33,16 +33,6 @@ router = APIRouter(prefix="/v1/fits", tags=["fits"])
 HEARTBEAT_SECONDS = 15
 JSON_ONLY = frozenset({"application/json"})
 EVENT_ID = r"^\d{1,20}(-\d{1,20})?$"
-EXAMPLES = {
-    "defaults": {"dataset_id": "ds_01JCZ9V7M3K4N5P6Q7R8S9T0AB", "params": {}},
-    "chosen": {
-        "dataset_id": "ds_01JCZ9V7M3K4N5P6Q7R8S9T0AB",
-        "params": {"n_components": 1, "gamma": "auto", "n_starts": 32, "seed": 7},
-        "validation": None,
-        "name": "first try",
-        "metadata": {"project": "irises"},
-    },
-}
 ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
     200: {"description": "The fit has ended.", "model": FitOut, "headers": {"Location": LOCATION}},
     202: {"description": "The fit goes on.", "headers": {"Location": LOCATION, "Retry-After": RETRY_AFTER}},
@@ -58,7 +48,7 @@ ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
     status_code=202,
     response_model=FitOut,
     responses={**ENDED_OR_NOT, **problems(400, 404, 408, 409, 410, 413, 415, 422)},
-    openapi_extra=body(*submission.BODIES, examples=EXAMPLES),
+    openapi_extra=body(*submission.BODIES.values(), shown=examples.FIT_CREATE, discriminator=submission.DISCRIMINATOR),
 )
 async def create_fit(
     request: Request,
@@ -170,7 +160,7 @@ def list_events(
     responses={
         200: {
             "description": "Events as they happen.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": examples.STREAM}},
         },
         **problems(404, 410, 422),
     },

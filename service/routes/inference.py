@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from service import scoring
+from service import examples, scoring
 from service.codecs import Answer, Table, codec_for_answer, codec_for_body
 from service.dependencies import Body, ContextDep, ModelId, PredictTenant, authorize, get_body, get_context
 from service.inspection import check_input, check_labeled_input
@@ -22,12 +22,7 @@ router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 INLINE_BYTES = 4096  # bodies up to this size are answered at once: a thread would cost more than the work
 NEGOTIATED = """Body and answer may also be `text/csv`, `application/x-npy`, `application/x-npz`,
 `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`; Content-Type and Accept say which."""
-EXAMPLES = {
-    "by position": {"X": [[5.1, 3.5], [6.3, 3.3]]},
-    "by name": {"rows": [{"sepal_width": 3.5, "sepal_length": 5.1}]},
-}
-LABELED = {"labeled": {"X": [[5.1, 3.5], [6.3, 3.3]], "y": ["setosa", "virginica"]}}
-ROWS = body("RowsByPosition", "RowsByName", examples=EXAMPLES)
+ROWS = body("RowsByPosition", "RowsByName", shown=examples.ROWS)
 PROBLEMS = problems(400, 404, 406, 408, 410, 413, 415, 422)
 
 
@@ -140,7 +135,7 @@ async def predict_proba(
     summary="Score a model on labeled rows",
     description="The body may also be CSV, npz, Arrow or Parquet, as for a dataset.",
     responses=PROBLEMS,
-    openapi_extra=body("DataIn", examples=LABELED),
+    openapi_extra=body("DataIn", shown={"labeled": examples.LABELED}),
 )
 def score(
     request: Request,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from melm import model_file
 from melm.model import Model
-from service import plot
+from service import examples, plot
 from service.codecs import Limits, codec_for_body, npy, preferred
 from service.dependencies import (
     Body,
@@ -220,7 +220,10 @@ def get_plot(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> p
     summary="Get a plot of the model",
     response_class=Response,
     responses={
-        200: {"description": "A drawing.", "content": {"image/svg+xml": {"schema": {"type": "string"}}}},
+        200: {
+            "description": "A drawing.",
+            "content": {"image/svg+xml": {"schema": {"type": "string"}, "example": examples.SVG}},
+        },
         **problems(404, 410),
     },
 )

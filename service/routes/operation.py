@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from service import examples
 from service.dependencies import AdminTenant, ContextDep
 from service.openapi import problems
 from service.schemas import HealthOut, ReadyOut
@@ -68,7 +69,7 @@ async def get_readiness(
     operation_id="getMetrics",
     summary="Get metrics for Prometheus",
     response_class=PlainTextResponse,
-    responses=problems(),
+    responses={200: {"content": {"text/plain": {"example": examples.METRICS}}}, **problems()},
 )
 def get_metrics(context: ContextDep, tenant: AdminTenant) -> Response:
     """Requests of this service and fits of all workers."""

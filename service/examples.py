@@ -1,0 +1,133 @@
+"""The examples of the OpenAPI document: one small story about irises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+AT = "2026-11-17T20:00:00Z"
+LATER = "2026-11-17T20:00:03Z"
+DATASET_ID = "ds_01KA9M3V7W8X9Y0Z1A2B3C4D5E"
+FIT_ID = "fit_01KA9M4A7W8X9Y0Z1A2B3C4D5E"
+MODEL_ID = "mdl_01KA9M4D7W8X9Y0Z1A2B3C4D5E"
+HASH = "sha256:8c843ade8e4b91a147ffded0d97012058dd9ea2b220b343fd1081b2c28ceea61"
+CLASSES = ["setosa", "virginica"]
+NAMES = ["sepal_length", "sepal_width"]
+
+DATASET_CREATE: dict[str, Any] = {
+    "X": [[5.1, 3.5], [4.9, 3.0], [6.3, 3.3], [5.8, 2.7]],
+    "y": ["setosa", "setosa", "virginica", "virginica"],
+    "feature_names": NAMES,
+    "name": "irises",
+}
+DATASET: dict[str, Any] = {
+    "id": DATASET_ID,
+    "created_at": AT,
+    "expires_at": None,
+    "name": "irises",
+    "metadata": {},
+    "content_hash": HASH,
+    "n_rows": 4,
+    "n_features": 2,
+    "dtype": "float64",
+    "classes": CLASSES,
+    "class_counts": [2, 2],
+    "constant_columns": [],
+    "feature_names": NAMES,
+}
+FIT_CREATE: dict[str, dict[str, Any]] = {
+    "defaults": {"dataset_id": DATASET_ID, "params": {}},
+    "chosen": {
+        "dataset_id": DATASET_ID,
+        "params": {"n_components": 1, "gamma": "auto", "n_starts": 32, "seed": 7},
+        "validation": {"folds": 5, "repeats": 2},
+        "name": "first try",
+        "metadata": {"project": "irises"},
+    },
+    "another method": {"dataset_id": DATASET_ID, "method": "pca", "params": {"n_components": 1}},
+}
+FIT: dict[str, Any] = {
+    "id": FIT_ID,
+    "created_at": AT,
+    "expires_at": None,
+    "name": "first try",
+    "metadata": {"project": "irises"},
+    "status": "running",
+    "status_detail": None,
+    "dataset_id": DATASET_ID,
+    "dataset_hash": HASH,
+    "method": "melm",
+    "params": {"n_components": 1, "gamma": 1.0, "n_starts": 16, "seed": 7},
+    "validation": None,
+    "progress": {"starts_done": 5, "n_starts": 16, "best_divergence": 6.94, "eta_seconds": 1.2},
+    "attempts": 1,
+    "recoveries": 0,
+    "started_at": AT,
+    "ended_at": None,
+    "error": None,
+    "model_id": None,
+    "reused": False,
+}
+EVENT: dict[str, Any] = {
+    "id": "1794945600000-0",
+    "type": "start_done",
+    "at": LATER,
+    "data": {"start": 4, "divergence": 6.94, "seconds": 0.21},
+}
+MODEL_SUMMARY: dict[str, Any] = {
+    "id": MODEL_ID,
+    "created_at": LATER,
+    "expires_at": None,
+    "name": None,
+    "metadata": {},
+    "method": "melm",
+    "fit_id": FIT_ID,
+    "dataset_id": DATASET_ID,
+    "n_bytes": 4096,
+    "digest": HASH.removeprefix("sha256:"),
+}
+MODEL: dict[str, Any] = {
+    **MODEL_SUMMARY,
+    "feature_names": NAMES,
+    "classes": CLASSES,
+    "projection": [[0.8], [-0.6]],
+    "offset": [5.525, 3.125],
+    "card": {"method": "melm", "gamma": 1.0, "in_sample": {"divergence": 6.94}},
+}
+ALIAS: dict[str, Any] = {"alias": "champion", "model_id": MODEL_ID, "version": 1, "updated_at": LATER}
+ROWS: dict[str, dict[str, Any]] = {
+    "by position": {"X": [[5.1, 3.5], [6.3, 3.3]]},
+    "by name": {"rows": [{"sepal_width": 3.5, "sepal_length": 5.1}]},
+}
+LABELED: dict[str, Any] = {"X": [[5.1, 3.5], [6.3, 3.3]], "y": CLASSES}
+STREAM = 'id: 1794945600000-0\nevent: start_done\ndata: {"id": "1794945600000-0", "type": "start_done"}\n\n'
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 540 540"></svg>'
+METRICS = 'melm_requests_total{method="POST",route="/v1/models/{model_id}/predict",status="200"} 42.0\n'
+
+OF_SCHEMAS: dict[str, dict[str, Any]] = {
+    "DatasetOut": DATASET,
+    "FitOut": FIT,
+    "EventOut": EVENT,
+    "ModelSummary": MODEL_SUMMARY,
+    "ModelOut": MODEL,
+    "AliasPut": {"model_id": MODEL_ID},
+    "AliasOut": ALIAS,
+    "TransformOut": {"model_id": MODEL_ID, "Z": [[0.2], [0.8]]},
+    "PredictOut": {"model_id": MODEL_ID, "predictions": CLASSES},
+    "HealthOut": {"status": "ok"},
+    "ReadyOut": {
+        "status": "ready",
+        "store": True,
+        "cached_models": 1,
+        "workers": 1,
+        "queued_fits": 0,
+        "active_fits": 1,
+        "moving": True,
+    },
+    "Problem": {
+        "type": "urn:melm:problem:not-found",
+        "title": "Not Found",
+        "status": 404,
+        "detail": f"There is no fit '{FIT_ID}'.",
+        "request_id": "5f0c2d7e9a1b3c4d",
+    },
+}
