@@ -24,7 +24,7 @@ from service.dependencies import (
 )
 from service.idempotency import once
 from service.openapi import LOCATION, RETRY_AFTER, body, problems
-from service.schemas import EventOut, EventsOut, FitOut, PageOut
+from service.schemas import VARIANTS, EventOut, EventsOut, FitOut, PageOut
 from worker.contract.errors import StoreUnavailable
 from worker.contract.records import FitRecord, Idempotency, Outcome, Status
 
@@ -48,7 +48,7 @@ ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
     status_code=202,
     response_model=FitOut,
     responses={**ENDED_OR_NOT, **problems(400, 404, 408, 409, 410, 413, 415, 422)},
-    openapi_extra=body(*submission.BODIES.values(), shown=examples.FIT_CREATE, discriminator=submission.DISCRIMINATOR),
+    openapi_extra=body(*(variant.__name__ for variant in VARIANTS.values()), shown=examples.FIT_CREATE),
 )
 async def create_fit(
     request: Request,
