@@ -122,6 +122,7 @@ class WorkerProcess:
     module: str
     settings: Mapping[str, object]
     log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> None:
@@ -129,6 +130,7 @@ class WorkerProcess:
         before = self._beating()
         environment = {
             **os.environ,
+            **self.environment,
             "MELM_REDIS_URL": self.url,
             **{variable(name): str(value) for name, value in self.settings.items()},
         }
@@ -176,19 +178,20 @@ class WorkerProcess:
 
 
 @contextmanager
-def worker_process(url: str, log: Path, *, module: str = "worker", **settings: object) -> Iterator[WorkerProcess]:
+def worker_process(
+    url: str,
+    log: Path,
+    *,
+    module: str = "worker",
+    environment: Mapping[str, str] | None = None,
+    **settings: object,
+) -> Iterator[WorkerProcess]:
     """A running worker with these settings: `lease_seconds=1` and the like."""
-    worker = WorkerProcess(url, module, settings, log)
+    worker = WorkerProcess(url, module, settings, log, environment or {})
     worker.start()
     try:
         yield worker
     finally:
-        with suppress(ProcessLookupError):
-            worker.send(signal.SIGCONT)
-        if worker.process.poll() is None:
-            worker.process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                worker.process.wait(5)
         worker.kill()
 
 

@@ -80,4 +80,4 @@ def run_worker(settings: Settings, library: Library) -> None:
         "--queues",
         QUEUE,
     ]
-    create_app(settings, library).worker_main(["worker", *options])
+    create_app(settings, library).worker_main(["--quiet", "worker", *options])

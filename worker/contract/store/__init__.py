@@ -14,7 +14,7 @@ from worker.contract.store.requests import Requests
 from worker.contract.store.units import Claim, LeaseLost, UnitReport, Units
 from worker.contract.store.workers import Workers
 
-__all__ = ["Claim", "LeaseLost", "Store", "UnitReport", "open_store"]
+__all__ = ["Claim", "LeaseLost", "Store", "UnitReport", "Units", "open_store"]
 
 
 class Store:

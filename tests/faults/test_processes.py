@@ -1,0 +1,119 @@
+"""Processes that die, freeze or are told to stop."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.faults.deployment import NEVER, TENANT, deployment, kill
+from worker.contract.records import Status
+
+
+def test_a_killed_child_is_replaced_and_its_unit_resumed(tmp_path: Path) -> None:
+    """No lease, grace or sweep ends in this test: the parent itself sees that its child is dead."""
+    with (
+        deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER, sweep_seconds=NEVER) as deployed,
+        deployed.worker(),
+    ):
+        fit = deployed.submit(n_starts=3, seconds=0.4)
+        first = deployed.wait_for_execution(fit)
+        killed_at = kill(first.pid)
+        again = deployed.wait_for_execution(fit, 2, unit=first.unit)
+        assert again.pid != first.pid
+        assert again.at - killed_at < 5
+        assert deployed.wait_for_end(fit).recoveries == 1
+        deployed.assert_whole(fit)
+        assert deployed.times_run(fit) == {first.unit: 2} | {
+            unit: 1 for unit in deployed.times_run(fit) if unit != first.unit
+        }
+
+
+def test_a_killed_worker_is_followed_by_the_next(tmp_path: Path) -> None:
+    """Leases do not end in this test: the next worker sees that the processes of the first are dead."""
+    with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER) as deployed:
+        with deployed.worker() as worker:
+            fit = deployed.submit(n_starts=4, seconds=0.4)
+            deployed.wait_for_execution(fit, 3)
+            worker.kill()
+        done = set(deployed.times_run(fit)) - {unit.unit for unit, _ in deployed.store.units.leases(TENANT)}
+        assert done
+        with deployed.worker():
+            deployed.wait_for_end(fit)
+        deployed.assert_whole(fit)
+        assert all(deployed.times_run(fit)[unit] == 1 for unit in done)
+
+
+def test_a_frozen_worker_loses_its_unit_and_is_refused_later(tmp_path: Path) -> None:
+    with deployment(tmp_path) as deployed, deployed.worker(worker_processes=1) as frozen:
+        fit = deployed.submit(n_starts=2, seconds=0.5)
+        first = deployed.wait_for_execution(fit)
+        (lease, _) = deployed.store.units.leases(TENANT)[0]
+        frozen.send(signal.SIGSTOP)
+        with deployed.worker(worker_processes=1):
+            deployed.wait_for_end(fit)
+            assert deployed.get(fit).recoveries >= 1
+            assert deployed.times_run(fit)[first.unit] == 2
+            ended = deployed.get(fit)
+            frozen.send(signal.SIGCONT)
+            another = deployed.submit(n_starts=6, seconds=0.3)  # enough that the thawed one takes part
+            deployed.wait_for_end(another)
+            assert first.pid in {execution.pid for execution in deployed.executions(another)}
+        assert deployed.get(fit) == ended
+        assert not deployed.store.units.is_held(lease)
+        deployed.assert_whole(fit)
+        deployed.assert_whole(another)
+
+
+def test_a_start_that_always_crashes_is_given_up(tmp_path: Path) -> None:
+    with deployment(tmp_path, grace_seconds=NEVER) as deployed, deployed.worker():
+        fit = deployed.wait_for_end(deployed.submit(n_starts=3, crashes=["search 1"]))
+        assert fit.status is Status.SUCCEEDED
+        assert deployed.times_run(fit)["search 1"] == 3
+        assert deployed.store.models.card(TENANT, fit.model_id or "")["n_starts"] == 2
+        error = deployed.store.units.first_error(TENANT, fit.id)
+        assert error is not None
+        assert error.message == "The process that ran it was lost 3 times."
+
+
+def test_a_fit_of_which_all_starts_crash_fails_with_a_reason(tmp_path: Path) -> None:
+    with deployment(tmp_path, grace_seconds=NEVER, max_attempts=2) as deployed, deployed.worker():
+        fit = deployed.wait_for_end(deployed.submit(n_starts=2, crashes=["search 0", "search 1"]))
+        assert fit.status is Status.FAILED
+        assert fit.error is not None
+        assert fit.error.message == "The process that ran it was lost 2 times."
+        assert set(deployed.times_run(fit).values()) == {2}
+        healthy = deployed.submit(n_starts=2)
+        deployed.wait_for_end(healthy)
+        deployed.assert_whole(healthy)
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_units_back(tmp_path: Path) -> None:
+    """With one attempt per unit: a hand-over that counted as one would give the unit up."""
+    with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER, max_attempts=1) as deployed:
+        with deployed.worker() as worker:
+            fit = deployed.submit(n_starts=4, seconds=0.6)
+            deployed.wait_for_execution(fit, 2)
+            assert worker.terminate() == 0
+            assert deployed.store.units.leases(TENANT) == []
+            assert deployed.get(fit).status is Status.RUNNING
+        with deployed.worker():
+            deployed.wait_for_end(fit)
+        assert deployed.get(fit).recoveries == 0
+        deployed.assert_whole(fit)
+
+
+@pytest.mark.parametrize("point", ["before claim", "after claim", "before complete", "after complete"])
+def test_a_kill_around_claim_and_complete_loses_nothing(tmp_path: Path, point: str) -> None:
+    """Ten times each, in one fit: `tests.faults.crashing_worker` kills its process at every third such moment."""
+    kills = tmp_path / "kills"
+    kills.mkdir()
+    with deployment(tmp_path, max_attempts=20, turn_seconds=0) as deployed:
+        with deployed.worker(
+            module="tests.faults.crashing_worker", environment={"CRASH_AT": point, "KILLS": str(kills)}
+        ):
+            fit = deployed.submit(n_starts=30)
+            deployed.wait_for_end(fit, 60)
+        assert (kills / "kill 10").exists()
+        deployed.assert_whole(fit)
