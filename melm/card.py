@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.density import ClassDensities
-from melm.divergence import divergence_of
 from melm.evaluate import leave_one_out_balanced_accuracy
+from melm.objective import divergence_of
 from melm.optimize import StartResult
 from melm.overlap import overlap
 from melm.potential import Pair
@@ -58,6 +58,7 @@ def describe_starts(starts: Sequence[StartResult]) -> list[dict[str, Any]]:
         {
             "start": start.index,
             "divergence": start.divergence,
+            "n_rows": start.n_rows,
             "n_evaluations": start.n_evaluations,
             "stopping_reason": str(start.stopping_reason),
         }

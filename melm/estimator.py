@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -15,12 +17,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from melm import model_file
 from melm.covariance import CovarianceKind
-from melm.divergence import SPECTRAL_COMPONENTS, Form
 from melm.fitting import GAMMAS, Fitting, Priors, SelectStartBy, class_priors
 from melm.labelled import Labelled, check_components, check_labels, check_option, check_positive, check_whole
 from melm.local import Callback, Task, run_locally
-from melm.optimize import StoppingReason
+from melm.model import Model
+from melm.model_file import ModelFileError
+from melm.objective import SPECTRAL_COMPONENTS, Form
+from melm.optimize import StartResult, StoppingReason
 from melm.plan import Unit
 from melm.rows import Array
 from melm.search import Search
@@ -139,14 +144,10 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             )
 
         with threadpool_limits(1):
-            self.model_, self.starts_ = run_locally(fitting.plan(data), task, self.n_jobs, self.callback)
-        self.projection_: Array = self.model_.projection
-        self.offset_: Array = self.model_.offset
-        self.classes_: npt.NDArray[Any] = classes
-        self.gamma_: float = self.model_.card["gamma"]
-        self.divergence_: float = self.model_.card["in_sample"]["divergence"]
-        best = self.model_.card["search"]["best_start"]
-        if any(s.index == best and s.stopping_reason is StoppingReason.MAX_ITERATIONS for s in self.starts_):
+            model, starts = run_locally(fitting.plan(data), task, self.n_jobs, self.callback)
+        self._adopt(model, starts)
+        best = model.card["search"]["best_start"]
+        if any(s.index == best and s.stopping_reason is StoppingReason.MAX_ITERATIONS for s in starts):
             warnings.warn(
                 f"The best start did not converge within max_iterations={self.max_iterations}.",
                 ConvergenceWarning,
@@ -173,6 +174,49 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         """Log density of all classes together at each row: low where a row is far from all training data."""
         checked = self._check(X)
         return self.model_.log_density(checked)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model as one .npz file."""
+        check_is_fitted(self)
+        Path(path).write_bytes(model_file.dump(self.model_))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """An estimator from a file made by `save` or by a service. Its predictions are equal, bit for bit."""
+        return cls.from_model(model_file.load(Path(path).read_bytes()))
+
+    @classmethod
+    def from_model(cls, model: Model) -> Self:
+        """A fitted estimator around a model."""
+        if "search" not in model.card:
+            raise ModelFileError(f"The model was fitted by the method {model.method!r}, not by melm.")
+        estimator = cls(n_components=model.projection.shape[1], gamma=model.card["gamma"])
+        estimator.n_features_in_ = len(model.projection)
+        if model.feature_names is not None:
+            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        starts = [
+            StartResult(
+                index=start["start"],
+                seed=model.card["search"]["seed"],
+                divergence=start["divergence"],
+                n_rows=start["n_rows"],
+                n_evaluations=start["n_evaluations"],
+                stopping_reason=StoppingReason(start["stopping_reason"]),
+                projection=np.empty((0, 0)),
+            )
+            for start in model.card["search"]["starts"]
+        ]
+        estimator._adopt(model, starts)
+        return estimator
+
+    def _adopt(self, model: Model, starts: list[StartResult]) -> None:
+        self.model_ = model
+        self.starts_ = starts
+        self.projection_: Array = model.projection
+        self.offset_: Array = model.offset
+        self.classes_: npt.NDArray[Any] = model.classes
+        self.gamma_: float = model.card["gamma"]
+        self.divergence_: float = model.card["in_sample"]["divergence"]
 
     @property
     def _n_features_out(self) -> int:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 from scipy.optimize import minimize
 
-from melm.divergence import WhitenedDivergence
+from melm.objective import WhitenedDivergence
 from melm.plan import Stopped
 from melm.rows import Array
 
@@ -40,7 +40,8 @@ class StartResult:
 
     index: int
     seed: int
-    divergence: float
+    divergence: float  # on n_rows rows: all, or the sample on which the start was dropped
+    n_rows: int
     n_evaluations: int
     stopping_reason: StoppingReason
     projection: Array
@@ -113,8 +114,8 @@ def climb(
     return Climb(best.projection, best.divergence, n_evaluations, reason)
 
 
-def race_survivors(divergences: Sequence[float | None]) -> list[int]:
-    """Starts that are among the best of themselves and all before them.
+def race_survivors(divergences: Sequence[float | None], n_best: int = RACE_SURVIVORS) -> list[int]:
+    """Starts that are among the n_best of themselves and all before them.
 
     What survives does not depend on later starts, so asking for more starts never gives a worse best.
     """
@@ -122,7 +123,7 @@ def race_survivors(divergences: Sequence[float | None]) -> list[int]:
     for index, divergence in enumerate(divergences):
         if divergence is not None:
             better = sum(other is not None and other > divergence for other in divergences[:index])
-            if better < RACE_SURVIVORS:
+            if better < n_best:
                 survivors.append(index)
     return survivors
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 import numpy as np
-from scipy.fft import fftn
+from scipy.fft import fftn, next_fast_len
 
 from melm.density import ClassDensities
 from melm.potential.grid import shared_grid
@@ -20,7 +20,8 @@ from melm.rows import Array
 
 TOLERANCE = 1e-6
 LATTICE_COMPONENTS = 3
-REFINEMENT = 2  # lattice points per frequency: a minimum of two densities has kinks
+LATTICE_POINTS = 2**20
+REFINEMENT = {1: 16, 2: 4, 3: 2}  # lattice points per frequency and axis: a minimum of two densities has kinks
 DRAWS = 4096  # from each class, where there is no lattice
 
 
@@ -62,9 +63,11 @@ def class_lattice(densities: ClassDensities) -> Lattice | None:
     grid = shared_grid(pairs, densities.rows, densities.smoothing, TOLERANCE)
     if grid is None:
         return None
+    shape = tuple(next_fast_len(REFINEMENT[len(grid.modes)] * (2 * m + 1)) for m in grid.modes)
+    if np.prod(shape) > LATTICE_POINTS:
+        return None
     rows = [np.delete(Z, grid.far.get(c, []), axis=0) for c, Z in enumerate(densities.rows)]
     psi = SpectralPotentials(replace(grid, transform=Nonuniform), rows, densities.smoothing).psi
-    shape = tuple(REFINEMENT * (2 * m + 1) for m in grid.modes)
     values = np.empty((n_classes, *shape))
     for c in range(n_classes):
         padded = np.zeros(shape, dtype=np.complex128)

@@ -20,14 +20,22 @@ def canonical(V: Array, covariance: Array) -> Array:
     """The orthonormal basis of V's column space that every equal subspace shares.
 
     Axes are the principal axes of the projected data, widest first, and each points where its largest entry is
-    positive. `covariance` is that of the features (d, d), or its square root from the left (any matrix A with A^T A =
-    covariance).
+    positive. `covariance` is that of the features (d, d).
     """
-    Q = np.linalg.qr(V)[0]
-    # A second pass takes the orthonormality from the rounding of one QR down to the last bit or two.
-    Q = np.linalg.qr(Q)[0]
+    Q = _qr(V)
     rotation = np.linalg.eigh(Q.T @ covariance @ Q)[1][:, ::-1]
-    basis = np.linalg.qr(Q @ rotation)[0]
+    basis = _qr(Q @ rotation)
     largest = basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])]
     oriented: Array = basis * np.where(largest < 0, -1.0, 1.0)
     return oriented
+
+
+def _qr(V: Array) -> Array:
+    """The orthonormal factor of V, its rows treated from the largest to the smallest.
+
+    That order keeps the relative accuracy of small rows, which belong to features of a large scale and weigh as much.
+    """
+    order = np.argsort(-np.abs(V).max(axis=1), kind="stable")
+    Q = np.empty_like(V)
+    Q[order] = np.linalg.qr(V[order])[0]
+    return Q

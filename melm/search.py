@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from melm.covariance import CovarianceKind
-from melm.divergence import Form, WhitenedDivergence
+from melm.objective import Form, WhitenedDivergence
 from melm.optimize import RACE_EVALUATIONS, StartResult, StoppingReason, climb, race_survivors
 from melm.plan import Fold, NothingFitted, Plan, Result, Stage, Unit
 from melm.problem import Problem

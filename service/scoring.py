@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from melm.divergence import divergence
+from melm.objective import divergence
 from melm.evaluate import balanced_accuracy
 from melm.model import Model
 from service.codecs.table import Array
