@@ -1,0 +1,158 @@
+"""The library: one evaluation, the race, and what an import costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bench.measurement import Measurement, best_seconds
+from melm.estimator import MELM
+from melm.objective import WhitenedDivergence
+from melm.problem import Problem
+from melm.rows import Array
+
+PAPER_DATA = Path(__file__).parents[2] / "shared" / "data" / "paper"
+
+
+def measurements(quick: bool) -> Iterator[Measurement]:
+    """All of this part, one by one."""
+    yield from evaluation(quick)
+    yield against_published_gradient()
+    yield extra_memory(quick)
+    yield from race(quick)
+    yield import_cost()
+
+
+def two_classes(n_rows: int, n_features: int) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.int_]]]:
+    """Overlapping Gaussians."""
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((n_rows, n_features))
+    y = generator.integers(0, 2, n_rows)
+    X[y == 1] += 0.5
+    return X, y
+
+
+def evaluation(quick: bool) -> Iterator[Measurement]:
+    """Value and gradient at k = 2 and d = 30, from ten thousand rows to a million."""
+    largest = 100_000 if quick else 1_000_000
+    V = np.linalg.qr(np.random.default_rng(1).standard_normal((30, 2)))[0]
+    seconds = {}
+    for n_rows in (10_000, largest):
+        X, y = two_classes(n_rows, 30)
+        objective = WhitenedDivergence(Problem.prepare(X, y, 2, "ledoit_wolf"), 2)
+        seconds[n_rows] = best_seconds(lambda: objective.value_and_gradient(V))  # noqa: B023 - called at once
+    Z = X @ V
+    passes = best_seconds(lambda: (X @ V, X.T @ Z))
+    exponent = float(np.log(seconds[largest] / seconds[10_000]) / np.log(largest / 10_000))
+    yield Measurement(
+        f"Evaluation from 10,000 to {largest:,} rows grows as n to the power of", float(exponent), at_most=1.1
+    )
+    yield Measurement(
+        f"Evaluation at {largest:,} x 30, times two plain matrix passes over X",
+        seconds[largest] / passes,
+        at_most=6.0,
+        note=f"{seconds[largest] * 1e3:.0f} ms against {passes * 1e3:.0f} ms",
+    )
+
+
+def published_gradient(A: Array, B: Array, H: Array, V: Array) -> tuple[float, Array]:
+    """A direct reading of the paper's gradient of a potential: d-dimensional pairs, vectorized for each row."""
+    S = V.T @ H @ V
+    inverse = np.linalg.inv(S)
+    value, gradient = 0.0, np.zeros_like(V)
+    for a in A:
+        differences = a - B  # (n, d)
+        w = differences @ V @ inverse  # (n, k)
+        density = np.exp(-0.5 * ((differences @ V) * w).sum(axis=1))  # (n,)
+        value += float(density.sum())
+        gradient -= differences.T @ (density[:, None] * w)
+        gradient += H @ V @ ((density[:, None] * w).T @ w - density.sum() * inverse)
+    return value, gradient
+
+
+def against_published_gradient() -> Measurement:
+    """One evaluation at 1,000 x 60 against the three potentials of the published form."""
+    X, y = two_classes(1000, 60)
+    problem = Problem.prepare(X, y, 2, "ledoit_wolf")
+    objective = WhitenedDivergence(problem, 2)
+    V = np.linalg.qr(np.random.default_rng(1).standard_normal((60, 2)))[0]
+    classes = [X[y == 0], X[y == 1]]
+    H = [np.cov(rows.T, bias=True) for rows in classes]
+
+    def published() -> None:
+        for a, b in ((0, 0), (1, 1), (0, 1)):
+            published_gradient(classes[a], classes[b], H[a] + H[b], V)
+
+    ours = best_seconds(lambda: objective.value_and_gradient(V), 20)
+    theirs = best_seconds(published, 2)
+    note = f"{ours * 1e3:.2f} ms against {theirs * 1e3:.0f} ms"
+    return Measurement(
+        "Evaluation at 1,000 x 60, times faster than the published gradient", theirs / ours, at_least=100, note=note
+    )
+
+
+def extra_memory(quick: bool) -> Measurement:
+    """Peak memory of preparing and evaluating, beyond the data, in a process of its own."""
+    n_rows = 200_000 if quick else 1_000_000
+    program = f"""
+import numpy as np, resource
+from bench.library import two_classes
+from melm.objective import WhitenedDivergence
+from melm.problem import Problem
+X, y = two_classes({n_rows}, 30)
+V = np.linalg.qr(np.random.default_rng(1).standard_normal((30, 2)))[0]
+WhitenedDivergence(Problem.prepare(X[:1000], y[:1000], 2, "ledoit_wolf"), 2, form="spectral").value_and_gradient(V)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+WhitenedDivergence(Problem.prepare(X, y, 2, "ledoit_wolf"), 2).value_and_gradient(V)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.nbytes)
+"""
+    share = float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
+    return Measurement(
+        f"Peak memory of an evaluation at {n_rows:,} x 30 beyond the data, times the data", share, at_most=3
+    )
+
+
+def race(quick: bool) -> Iterator[Measurement]:
+    """The race against 40 converged starts on the paper's data sets, mean over seeds."""
+    files = sorted(PAPER_DATA.glob("*.csv"))
+    if not files:
+        print(f"  (the race needs the paper's data sets in {PAPER_DATA.name}/: left out)")
+        return
+    seeds = range(1 if quick else 10)
+    shares, spent, full = {}, 0, 0
+    for file in files:
+        table = np.loadtxt(file, delimiter=",", skiprows=1)
+        X, y = table[:, :-1], table[:, -1]
+        reached = []
+        for seed in seeds:
+            raced = MELM(n_starts=40, random_state=seed).fit(X, y)
+            converged = MELM(n_starts=40, random_state=seed, race=False).fit(X, y)
+            reached.append(raced.divergence_ / converged.divergence_)
+            spent += sum(start.n_evaluations for start in raced.starts_)
+            full += sum(start.n_evaluations for start in converged.starts_)
+        shares[file.stem] = float(np.mean(reached))
+        print(f"    {file.stem}: {shares[file.stem]:.4f}", flush=True)
+    worst = min(shares, key=lambda name: shares[name])
+    note = f"the lowest of ten, {worst}"
+    yield Measurement(
+        "Race: share of the best divergence of 40 converged starts", shares[worst], at_least=0.995, note=note
+    )
+    yield Measurement("Race: share of their evaluations, summed over ten data sets", spent / full, at_most=0.5)
+
+
+def import_cost() -> Measurement:
+    """Loading the estimator against loading what it must load."""
+
+    def seconds(statement: str) -> float:
+        return best_seconds(lambda: subprocess.run([sys.executable, "-c", statement], check=True), 7)
+
+    nothing = seconds("pass")
+    ours = seconds("from melm import MELM") - nothing
+    floor = seconds("import sklearn.base, scipy.optimize") - nothing
+    return Measurement(
+        "Import of the estimator, times sklearn.base and scipy.optimize alone", ours / floor, at_most=1.15
+    )
