@@ -34,6 +34,7 @@ def worker_settings(settings: Settings) -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_hijack_root_logger": False,
+        "broker_channel_error_retry": True,  # a full server answers with such errors; the worker would end on the first
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
     }

@@ -94,7 +94,8 @@ class Runner:
                 following = self._plan(fit, lease, data)
             else:
                 report = self._run(fit, lease, claim.arguments, data)
-                carry_on = time.monotonic() < turn_ends_at
+                # A full server takes no messages: whoever has a fit in hand then stays with it.
+                carry_on = time.monotonic() < turn_ends_at or self._patiently(self._store.connection.is_full)
                 following = self._patiently(self._store.units.complete, lease, self._process, report, carry_on=carry_on)
         except Stopped:
             return self._stop(lease)
@@ -215,7 +216,7 @@ def fit_error(error: Exception) -> FitError:
 def out_of_time(limit_seconds: float) -> FitError:
     """Why a unit was given up that took too long."""
     return FitError(
-        type="OutOfTime", message=f"It took longer than the {limit_seconds:g} seconds that a unit may take."
+        type="OutOfTime", message=f"It took longer than {limit_seconds:g} seconds, the most a unit may take."
     )
 
 

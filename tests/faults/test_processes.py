@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.deployment import NEVER, TENANT, deployment, kill
+from tests.servers import wait_until
 from worker.contract.records import Status
 
 
@@ -117,3 +118,63 @@ def test_a_kill_around_claim_and_complete_loses_nothing(tmp_path: Path, point: s
             deployed.wait_for_end(fit, 60)
         assert (kills / "kill 10").exists()
         deployed.assert_whole(fit)
+
+
+@pytest.mark.faults
+def test_a_killed_parent_leaves_units_that_are_finished_once(tmp_path: Path) -> None:
+    """Its children renew their own leases until they have finished what they have in hand."""
+    with deployment(tmp_path) as deployed, deployed.worker() as worker:
+        fit = deployed.submit(n_starts=4, seconds=1)
+        deployed.wait_for_execution(fit, 2)
+        kill(worker.pid)
+        with deployed.worker():
+            deployed.wait_for_end(fit)
+        deployed.assert_whole(fit)
+        assert set(deployed.times_run(fit).values()) <= {1, 2}
+
+
+def test_a_unit_that_holds_the_interpreter_for_three_leases_is_run_once(tmp_path: Path) -> None:
+    """Only the parent can renew its lease."""
+    with deployment(tmp_path, lease_seconds=1) as deployed, deployed.worker():
+        fit = deployed.submit(n_starts=1, seconds=3.1, holds_interpreter=["search 0"])
+        deployed.wait_for_end(fit)
+        deployed.assert_whole(fit)
+        assert deployed.times_run(fit)["search 0"] == 1
+
+
+@pytest.mark.parametrize("manners", ["stuck", "holds_interpreter", "none"])
+def test_a_unit_that_takes_too_long_is_given_up_with_a_word(tmp_path: Path, manners: str) -> None:
+    with deployment(tmp_path, unit_seconds=1) as deployed, deployed.worker():
+        fit = deployed.wait_for_end(deployed.submit(n_starts=1, seconds=20, **{manners: ["search 0"]}))
+        assert fit.error is not None
+        assert (fit.status, fit.error.type) == (Status.FAILED, "OutOfTime")
+        assert fit.error.message == "It took longer than 1 seconds, the most a unit may take."
+        assert deployed.times_run(fit)["search 0"] == 1
+        healthy = deployed.submit(n_starts=2)
+        deployed.wait_for_end(healthy)
+        deployed.assert_whole(healthy)
+
+
+@pytest.mark.faults
+def test_a_clock_that_is_off_by_an_hour_has_no_effect(tmp_path: Path) -> None:
+    with deployment(tmp_path) as deployed:
+        late = {"CLOCK_OFFSET_SECONDS": "3600"}
+        with deployed.worker(module="tests.faults.skewed_worker", environment=late), deployed.worker():
+            fit = deployed.submit(n_starts=10, seconds=0.3)
+            deployed.wait_for_end(fit)
+        deployed.assert_whole(fit)
+        assert set(deployed.times_run(fit).values()) == {1}
+        assert len({execution.pid for execution in deployed.executions(fit)}) > 2  # both took part
+
+
+def test_a_worker_leaves_newer_records_to_others_and_says_so(tmp_path: Path) -> None:
+    with deployment(tmp_path) as deployed, deployed.worker():
+        fit = deployed.store_only(n_starts=2)
+        deployed.server.client.hset(f"melm:{{{TENANT}}}:fit:{fit.id}:meta", "schema_version", "2")
+        deployed.dispatcher.send(TENANT, fit.id)
+        log = tmp_path / "worker.log"
+        wait_until(lambda: "left to a newer worker" in log.read_text())
+        other = deployed.submit(n_starts=2)
+        deployed.wait_for_end(other)
+        assert deployed.get(fit).status is Status.QUEUED
+        assert deployed.executions(fit) == []

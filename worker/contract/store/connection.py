@@ -114,15 +114,19 @@ class Connection:
         return sorted(name.decode() for name in self.call("SMEMBERS", TENANTS))
 
     def refuse_when_full(self) -> None:
-        """Raise StoreFull when the server nears its memory limit. Asked at most once a second."""
+        """Raise StoreFull when the server nears its memory limit."""
+        if self.is_full():
+            raise StoreFull("The store is nearly full and takes nothing new.")
+
+    def is_full(self) -> bool:
+        """Whether the server nears its memory limit. It is asked at most once a second."""
         asked_at, full = self._fullness
         if time.monotonic() - asked_at > 1:
             with translated():
                 memory: Any = self.client.info("memory")
             full = 0 < memory["maxmemory"] * FULL < memory["used_memory"]
             self._fullness = (time.monotonic(), full)
-        if full:
-            raise StoreFull("The store is nearly full and takes nothing new.")
+        return full
 
     def tombstone_arguments(self) -> dict[str, Any]:
         """What a script that removes something needs to know."""

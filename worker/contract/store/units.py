@@ -186,7 +186,7 @@ class Units:
     def begin_sweep(self, tenant: str) -> bool:
         """Whether it is this caller's turn to look for what is overdue."""
         sweep_ms = milliseconds(self._connection.settings.sweep_seconds * 0.9)
-        return self._connection.call("SET", key(tenant, "sweeping"), "1", "NX", "PX", sweep_ms) is not None
+        return self._connection.run("sweep", tenant, {"sweep_ms": sweep_ms}) == ["begun"]
 
     def redispatch(self, tenant: str, fit_id: str, *, judge_leases: bool) -> int:
         """Put overdue units of a fit up again; answers how many messages to send."""
