@@ -48,6 +48,8 @@ class Conflict(ContractError):
 class IdempotencyInFlight(Conflict):
     """A request with the same idempotency key is still being answered."""
 
+    retry_after_seconds = 1
+
 
 class IdempotencyMismatch(ContractError):
     """The idempotency key was used before, with another body."""

@@ -1,0 +1,78 @@
+"""The service from Python: `RemoteMELM` is the estimator whose work is done there, `Client` is for everything else.
+
+Needs httpx2 and NumPy; scikit-learn is loaded by `RemoteMELM` only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from melm.remote.client import Client
+from melm.remote.errors import (
+    Conflict,
+    FieldError,
+    FitCanceled,
+    FitEnded,
+    FitFailed,
+    Forbidden,
+    Gone,
+    Interrupted,
+    Invalid,
+    Malformed,
+    NotFound,
+    PreconditionFailed,
+    Problem,
+    RemoteError,
+    TimedOut,
+    TooLarge,
+    TooManyRequests,
+    Unauthenticated,
+    Unavailable,
+    Unreachable,
+)
+from melm.remote.fits import Fit
+from melm.remote.models import Model
+from melm.remote.records import Dataset, Event, FitRecord, ModelRecord, Progress
+
+if TYPE_CHECKING:
+    from melm.remote.estimator import RemoteMELM
+
+__all__ = [
+    "Client",
+    "Conflict",
+    "Dataset",
+    "Event",
+    "FieldError",
+    "Fit",
+    "FitCanceled",
+    "FitEnded",
+    "FitFailed",
+    "FitRecord",
+    "Forbidden",
+    "Gone",
+    "Interrupted",
+    "Invalid",
+    "Malformed",
+    "Model",
+    "ModelRecord",
+    "NotFound",
+    "PreconditionFailed",
+    "Problem",
+    "Progress",
+    "RemoteError",
+    "RemoteMELM",
+    "TimedOut",
+    "TooLarge",
+    "TooManyRequests",
+    "Unauthenticated",
+    "Unavailable",
+    "Unreachable",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "RemoteMELM":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from melm.remote.estimator import RemoteMELM
+
+    return RemoteMELM

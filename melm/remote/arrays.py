@@ -1,0 +1,81 @@
+"""Arrays on their way: NumPy's own formats, no pickle, and the hash by which the service knows a dataset."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+NPY = "application/x-npy"
+NPZ = "application/x-npz"
+LABEL_TYPES = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_, "U": np.str_}
+
+
+def as_rows(X: npt.ArrayLike) -> Array:
+    """Numbers as the service takes them: float32 stays, everything else becomes float64."""
+    rows = np.asarray(X)
+    dtype = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
+    rows = np.ascontiguousarray(rows, dtype=dtype)
+    if rows.ndim != 2:
+        raise ValueError(f"X has {rows.ndim} dimensions, expected 2: rows by columns.")
+    return rows
+
+
+def as_labels(y: npt.ArrayLike) -> Array:
+    """Labels as the service takes them: all text, all whole numbers, all numbers or all booleans."""
+    labels = np.asarray(y)
+    if labels.dtype == object:
+        kinds = {type(label) for label in labels.tolist()}
+        if kinds != {str} and not kinds <= {int, float} and kinds != {bool}:
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise ValueError(f"y holds labels of types {names}, expected one of str, int, float and bool.")
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind not in LABEL_TYPES:
+        raise ValueError(f"y holds {labels.dtype} values, expected text, numbers or booleans.")
+    return np.ascontiguousarray(labels, dtype=LABEL_TYPES[labels.dtype.kind])
+
+
+def names_of(X: object) -> list[str] | None:
+    """The column names of a data frame whose columns have names; None for everything else."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def content_hash(X: Array, y: Array, feature_names: Sequence[str] | None) -> str:
+    """The canonical hash of a dataset, as docs/http.md defines it."""
+    dtype = X.dtype.newbyteorder("<")
+    header = {
+        "dtype": dtype.str,
+        "feature_names": None if feature_names is None else list(feature_names),
+        "labels": y.tolist(),
+        "shape": list(X.shape),
+    }
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
+    digest.update(b"\n")
+    digest.update(np.ascontiguousarray(X, dtype).data)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def write_npy(values: Array) -> bytes:
+    """An npy file."""
+    stream = io.BytesIO()
+    np.save(stream, values, allow_pickle=False)
+    return stream.getvalue()
+
+
+def write_npz(**arrays: Array) -> bytes:
+    """An npz file, uncompressed."""
+    stream = io.BytesIO()
+    np.savez(stream, allow_pickle=False, **arrays)
+    return stream.getvalue()
+
+
+def read(content: bytes) -> Any:
+    """The array of an npy file, or the arrays of an npz file by name."""
+    return np.load(io.BytesIO(content), allow_pickle=False)

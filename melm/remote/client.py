@@ -1,0 +1,50 @@
+"""The client: everything the service can do, from Python."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from melm.remote.connection import PATIENCE_SECONDS, Connection
+from melm.remote.datasets import Datasets
+from melm.remote.fits import Fits
+from melm.remote.models import Models
+
+
+class Client:
+    """A service at an address.
+
+    Parameters
+    ----------
+    url : str
+        Such as "http://127.0.0.1:8000".
+    api_key : str or None
+        Where the service asks for one; None takes the variable MELM_API_KEY, if it is set.
+    patience_seconds : float
+        How long an outage of the service is sat out, by asking again, before it becomes an error.
+
+    Examples
+    --------
+    >>> client = Client("http://127.0.0.1:8000")  # doctest: +SKIP
+    >>> dataset = client.datasets.upload(X, y)  # doctest: +SKIP
+    >>> model = client.fits.submit(dataset, params={"n_components": 2}).wait()  # doctest: +SKIP
+    >>> model.predict(X)  # doctest: +SKIP
+    """
+
+    def __init__(self, url: str, api_key: str | None = None, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self._connection = Connection(url, api_key, patience_seconds)
+        self.datasets = Datasets(self._connection)
+        self.fits = Fits(self._connection)
+        self.models = Models(self._connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._connection.close()

@@ -1,0 +1,135 @@
+"""Following a fit: by its stream of events, else by long polls, else by polls as often as the service likes."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import httpx2
+
+from melm.remote.connection import Connection, timeout
+from melm.remote.errors import TimedOut, Unavailable, Unreachable, retry_after
+from melm.remote.records import Event, FitRecord
+
+SILENCE_SECONDS = 25.0  # the service says something every 15: beyond this, something in between holds the stream back
+BARREN_STREAMS = 3  # streams in a row that ended early and without an event: something in between cuts them
+LONG_POLL_SECONDS = 20
+LOOK_SECONDS = 0.1  # between two looks at a fit whose events come thick and fast
+
+Look: TypeAlias = tuple[FitRecord, float]  # a fit, and how long to wait before the next look
+
+
+class WayClosed(Exception):
+    """Something between client and service does not let this way of following through."""
+
+
+def follow(connection: Connection, fit_id: str, timeout_seconds: float | None = None) -> Iterator[FitRecord]:
+    """The fit again and again until it has ended. Outages are sat out; a way that is closed leads to the next."""
+    deadline = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
+    # A stream cannot be left at a given time, because reading from it waits for the next word of the service.
+    ways = (by_stream, by_long_poll, by_poll) if timeout_seconds is None else (by_long_poll, by_poll)
+    for way in ways:
+        try:
+            for record, _ in way(connection, fit_id, deadline):
+                yield record
+                if not record.is_active:
+                    return
+                if time.monotonic() >= deadline:
+                    raise TimedOut(f"{fit_id} has not ended within {timeout_seconds:g} seconds; it goes on.")
+        except WayClosed:
+            continue
+
+
+def follow_events(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
+    """Events as they happen, until the fit has ended."""
+    try:
+        for event in stream(connection, fit_id, after):
+            after = event.id
+            yield event
+    except WayClosed:
+        for record, _ in by_poll(connection, fit_id, math.inf):
+            for event in list_events(connection, fit_id, after):
+                after = event.id
+                yield event
+            if not record.is_active:
+                return
+
+
+def by_stream(connection: Connection, fit_id: str, deadline: float) -> Iterator[Look]:
+    """A look whenever something has happened."""
+    looked_at = -math.inf
+    for _ in stream(connection, fit_id, after="0"):
+        if time.monotonic() - looked_at >= LOOK_SECONDS:
+            yield look(connection, fit_id)
+            looked_at = time.monotonic()
+    yield look(connection, fit_id)
+
+
+def by_long_poll(connection: Connection, fit_id: str, deadline: float) -> Iterator[Look]:
+    """Looks that the service answers when the fit has ended, or after some time."""
+    while True:
+        seconds = math.ceil(min(max(deadline - time.monotonic(), 0), LONG_POLL_SECONDS))
+        try:
+            yield look(connection, fit_id, wait_seconds=seconds, patience_seconds=0)
+        except (Unreachable, Unavailable) as error:
+            raise WayClosed from error
+
+
+def by_poll(connection: Connection, fit_id: str, deadline: float) -> Iterator[Look]:
+    """Looks as often as the service asks for."""
+    while True:
+        record, pause = look(connection, fit_id)
+        yield record, pause
+        time.sleep(max(0, min(pause, deadline - time.monotonic())))
+
+
+def look(connection: Connection, fit_id: str, wait_seconds: int = 0, patience_seconds: float | None = None) -> Look:
+    """The fit as it stands; with `wait_seconds`, as it stands when it has ended or that time is over."""
+    response = connection.send(
+        "GET",
+        f"/v1/fits/{fit_id}",
+        headers={"Prefer": f"wait={wait_seconds}"} if wait_seconds else None,
+        timeout=timeout(wait_seconds + 10),
+        patience_seconds=patience_seconds,
+    )
+    return FitRecord.of(response.json()), retry_after(response) or 1.0
+
+
+def stream(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
+    """Events as the service sends them. A stream that breaks is resumed; it ends when the fit has ended."""
+    barren = 0
+    while barren < BARREN_STREAMS:
+        barren += 1
+        try:
+            for event in open_stream(connection, fit_id, after):
+                barren, after = 0, event.id
+                yield event
+        except httpx2.ReadTimeout as error:
+            raise WayClosed from error
+        except httpx2.TransportError:
+            continue
+        if not look(connection, fit_id)[0].is_active:
+            yield from list_events(connection, fit_id, after)  # what happened between the stream's end and the look
+            return
+    raise WayClosed
+
+
+def open_stream(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
+    """The events of one stream."""
+    path, headers = f"/v1/fits/{fit_id}/events/stream", {"Last-Event-ID": after}
+    try:
+        with connection.stream(path, headers=headers, silence_seconds=SILENCE_SECONDS) as response:
+            for event in httpx2.EventSource(response):
+                yield Event.of(json.loads(event.data))
+    except (httpx2.SSEError, ValueError) as error:
+        raise WayClosed from error
+
+
+def list_events(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
+    """The events that have happened so far."""
+    while events := connection.get(f"/v1/fits/{fit_id}/events", after=after)["data"]:
+        yield from map(Event.of, events)
+        after = events[-1]["id"]

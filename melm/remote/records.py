@@ -1,0 +1,117 @@
+"""What the service says of its resources, as typed values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Literal, TypeAlias, TypeVar
+
+Label: TypeAlias = str | int | float | bool
+Status: TypeAlias = Literal["queued", "running", "succeeded", "failed", "canceled"]
+R = TypeVar("R", bound="Record")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Values out of a JSON document. What a later service adds is not seen by an earlier client."""
+
+    @classmethod
+    def of(cls: type[R], document: Mapping[str, Any]) -> R:
+        """The record of a document."""
+        return cls(**{field.name: read(field.name, document[field.name]) for field in fields(cls)})
+
+
+def read(name: str, value: Any) -> Any:
+    """A value by its name: `at` and `*_at` are times."""
+    return datetime.fromisoformat(value) if value is not None and (name == "at" or name.endswith("_at")) else value
+
+
+@dataclass(frozen=True)
+class Dataset(Record):
+    """The summary of an uploaded dataset."""
+
+    id: str
+    name: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    metadata: dict[str, str]
+    content_hash: str
+    n_rows: int
+    n_features: int
+    dtype: str
+    classes: list[Label]
+    class_counts: list[int]
+    constant_columns: list[int]
+    feature_names: list[str] | None
+
+
+@dataclass(frozen=True)
+class Progress(Record):
+    """How far a fit has come."""
+
+    starts_done: int
+    n_starts: int | None
+    best_divergence: float | None
+    eta_seconds: float | None
+
+
+@dataclass(frozen=True)
+class FitRecord(Record):
+    """A fit as it stood when the service was last asked."""
+
+    id: str
+    name: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    metadata: dict[str, str]
+    status: Status
+    status_detail: str | None
+    dataset_id: str
+    method: str
+    params: dict[str, Any]
+    validation: dict[str, Any] | None
+    progress: Progress
+    attempts: int
+    recoveries: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    error: dict[str, str] | None
+    model_id: str | None
+    reused: bool
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> FitRecord:
+        """The record of a document."""
+        return super().of({**document, "progress": Progress.of(document["progress"])})
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the fit has yet to end."""
+        return self.status in ("queued", "running")
+
+
+@dataclass(frozen=True)
+class Event(Record):
+    """Something that happened to a fit. Ids grow."""
+
+    id: str
+    type: str
+    at: datetime
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelRecord(Record):
+    """The summary of a model."""
+
+    id: str
+    name: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    metadata: dict[str, str]
+    method: str
+    fit_id: str | None
+    dataset_id: str | None
+    n_bytes: int
+    digest: str
