@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from melm.rows import Array
+from melm.rows import Array, blocks
 
 
-def principal_axes(covariance: Array, n_components: int) -> Array:
-    """The directions of largest variance (d, k), widest first: an orthonormal basis."""
-    axes: Array = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
+def covariance(X: Array) -> Array:
+    """Of the rows about their mean, divided by their number; in row blocks, so that no centered copy is made."""
+    n_rows, n_features = X.shape
+    mean, total = X.mean(axis=0), np.zeros((n_features, n_features))
+    for block in blocks(n_rows, n_features * 8):
+        centered = X[block] - mean
+        total += centered.T @ centered
+    return total / n_rows
+
+
+def principal_axes(spread: Array, n_components: int) -> Array:
+    """The directions of largest variance (d, k) by a covariance (d, d), widest first: an orthonormal basis."""
+    axes: Array = np.linalg.eigh(spread)[1][:, ::-1][:, :n_components]
     return orient(axes)
 
 
@@ -20,7 +30,7 @@ def orient(V: Array) -> Array:
     return oriented
 
 
-def align(V: Array, covariance: Array) -> Array:
-    """V turned onto the principal axes of the rows that it projects: for maps that leave a rotation free."""
-    rotation = np.linalg.eigh(V.T @ covariance @ V)[1][:, ::-1]
+def align(V: Array, spread: Array) -> Array:
+    """V turned onto the principal axes of rows with this covariance: for maps that leave a rotation free."""
+    rotation = np.linalg.eigh(V.T @ spread @ V)[1][:, ::-1]
     return orient(V @ rotation)

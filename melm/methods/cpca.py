@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from melm.axes import principal_axes
-from melm.covariance import class_moments
+from melm.axes import covariance, principal_axes
 from melm.methods.base import DirectMethod, LinearMap, Parameters
 from melm.rows import Array
 
@@ -24,9 +23,9 @@ class Cpca(DirectMethod[CpcaParameters]):
     Parameters = CpcaParameters
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: CpcaParameters) -> LinearMap:
-        classes = [class_moments(X[codes == code], "empirical") for code in np.unique(codes)]
-        total = np.sum([moments.n_rows * moments.empirical for moments in classes], axis=0)
-        return LinearMap(principal_axes(total, parameters.n_components), X.mean(axis=0))
+        classes = [X[codes == code] for code in np.unique(codes)]
+        weighted = np.sum([len(rows) / len(X) * covariance(rows) for rows in classes], axis=0)
+        return LinearMap(principal_axes(weighted, parameters.n_components), X.mean(axis=0))
 
 
 METHOD = Cpca()

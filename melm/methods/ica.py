@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from melm.axes import orient
+from melm.axes import covariance, orient, principal_axes
 from melm.methods.base import DirectMethod, LinearMap, Parameters, random_state
 from melm.methods.convergence import fit_quietly
 from melm.rows import Array
@@ -33,15 +33,17 @@ class Ica(DirectMethod[IcaParameters]):
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: IcaParameters) -> LinearMap:
         from sklearn.decomposition import FastICA
 
+        axes = principal_axes(covariance(X), parameters.n_components)
+        center = X.mean(axis=0)
+        components = (X - center) @ axes
+        spread = components.std(axis=0)
         estimator = FastICA(
-            parameters.n_components,
-            whiten="unit-variance",
-            max_iter=parameters.max_iterations,
-            random_state=random_state(parameters.seed),
+            whiten=False, max_iter=parameters.max_iterations, random_state=random_state(parameters.seed)
         )
-        warnings = fit_quietly(estimator, X, self.title, parameters.max_iterations)
-        order = np.argsort(-np.linalg.norm(estimator.mixing_, axis=0), kind="stable")
-        return LinearMap(orient(estimator.components_[order].T), estimator.mean_, warnings)
+        warnings = fit_quietly(estimator, components / spread, self.title, parameters.max_iterations)
+        strengths = np.linalg.norm(estimator.mixing_ * spread[:, None], axis=0)
+        unmixing = (axes / spread) @ estimator.components_.T
+        return LinearMap(orient(unmixing[:, np.argsort(-strengths, kind="stable")]), center, warnings)
 
 
 METHOD = Ica()

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from melm.axes import align, principal_axes
-from melm.covariance import class_moments
+from melm.axes import align, covariance, principal_axes
 from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
 from melm.methods.convergence import fit_quietly
 from melm.problem import Problem
@@ -49,14 +48,14 @@ class Nca(DirectMethod[NcaParameters]):
 
         rows = standardize(X)
         (Z,) = rows.by_class
-        covariance = class_moments(Z, "empirical").empirical
+        spread = covariance(Z)
         estimator = NeighborhoodComponentsAnalysis(
             parameters.n_components,
-            init=principal_axes(covariance, parameters.n_components).T,
+            init=principal_axes(spread, parameters.n_components).T,
             max_iter=parameters.max_iterations,
         )
         warnings = fit_quietly(estimator, Z, self.title, parameters.max_iterations, codes)
-        return LinearMap(rows.to_features(align(estimator.components_.T, covariance)), rows.center, warnings)
+        return LinearMap(rows.to_features(align(estimator.components_.T, spread)), rows.center, warnings)
 
 
 METHOD = Nca()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from melm.axes import principal_axes
-from melm.covariance import class_moments
+from melm.axes import covariance, principal_axes
 from melm.methods.base import DirectMethod, LinearMap, Parameters
 from melm.rows import Array
 
@@ -24,8 +23,7 @@ class Pca(DirectMethod[PcaParameters]):
     Parameters = PcaParameters
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: PcaParameters) -> LinearMap:
-        moments = class_moments(X, "empirical")
-        return LinearMap(principal_axes(moments.empirical, parameters.n_components), moments.mean)
+        return LinearMap(principal_axes(covariance(X), parameters.n_components), X.mean(axis=0))
 
 
 METHOD = Pca()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from melm.axes import principal_axes
-from melm.covariance import class_moments
+from melm.axes import covariance, principal_axes
 from melm.methods.base import DirectMethod, LinearMap, Parameters
 from melm.rows import Array
 
@@ -30,9 +29,9 @@ class Ppca(DirectMethod[PpcaParameters]):
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: PpcaParameters) -> LinearMap:
         axes, order = [], []
         for code in np.unique(codes):
-            covariance = class_moments(X[codes == code], "empirical").empirical
-            own = principal_axes(covariance, parameters.n_components)
-            variances = np.einsum("ij,ik,kj->j", own, covariance, own)
+            spread = covariance(X[codes == code])
+            own = principal_axes(spread, parameters.n_components)
+            variances = np.diag(own.T @ spread @ own)
             axes.append(own)
             order += [(rank, -variance) for rank, variance in enumerate(variances)]
         chosen = sorted(range(len(order)), key=order.__getitem__)[: parameters.n_components]

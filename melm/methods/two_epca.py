@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from melm.axes import principal_axes
-from melm.covariance import class_moments
+from melm.axes import covariance, principal_axes
 from melm.methods.base import DirectMethod, LinearMap, Parameters
 from melm.rows import Array
 
@@ -24,8 +23,7 @@ class TwoEpca(DirectMethod[TwoEpcaParameters]):
     Parameters = TwoEpcaParameters
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: TwoEpcaParameters) -> LinearMap:
-        classes = [class_moments(X[codes == code], "empirical") for code in np.unique(codes)]
-        total = np.sum([moments.empirical for moments in classes], axis=0)
+        total = np.sum([covariance(X[codes == code]) for code in np.unique(codes)], axis=0)
         return LinearMap(principal_axes(total, parameters.n_components), X.mean(axis=0))
 
 
