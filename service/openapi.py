@@ -27,6 +27,7 @@ TAGS = {
     "fits": "Asynchronous searches for a projection.",
     "models": "What fits leave behind.",
     "inference": "Models asked about rows.",
+    "samples": "Tables for a first look.",
     "operation": "Health, readiness and metrics.",
 }
 BODIES: tuple[type[BaseModel], ...] = (

@@ -1,0 +1,63 @@
+"""The sample datasets: those that come with scikit-learn, as tables that a person could have sent."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One table, and what it is about."""
+
+    name: str
+    title: str
+    description: str
+    target: str  # the column of labels
+    loader: str  # in sklearn.datasets
+
+    def load(self) -> Any:
+        """scikit-learn's bunch. Imported here, because scikit-learn takes its time and few ask."""
+        from sklearn import datasets
+
+        return getattr(datasets, self.loader)()
+
+
+SAMPLES = {
+    sample.name: sample
+    for sample in (
+        Sample(
+            "wdbc",
+            "Breast tumors",
+            "Cell nuclei under the microscope, malignant or benign.",
+            "diagnosis",
+            "load_breast_cancer",
+        ),
+        Sample("wine", "Wines", "Chemical analysis of wines from three growers.", "cultivar", "load_wine"),
+        Sample("digits", "Digits", "Handwritten digits, 8 by 8 pixels each.", "digit", "load_digits"),
+        Sample("iris", "Irises", "Sepals and petals of three species.", "species", "load_iris"),
+    )
+}
+
+
+@cache
+def shape(name: str) -> tuple[int, int, int]:
+    """Rows, features and classes of a sample."""
+    bunch = SAMPLES[name].load()
+    n_rows, n_features = bunch.data.shape
+    return n_rows, n_features, len(bunch.target_names)
+
+
+@cache
+def as_csv(name: str) -> str:
+    """A sample as CSV: a header row, the features, and the labels as the last column."""
+    bunch = SAMPLES[name].load()
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*bunch.feature_names, SAMPLES[name].target])
+    labels = bunch.target_names[bunch.target].tolist()
+    writer.writerows([*row, label] for row, label in zip(bunch.data.tolist(), labels, strict=True))
+    return text.getvalue()
