@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fe
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test lint format bench lock clean
+.PHONY: help up test faults lint format bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -22,6 +22,9 @@ up: $(READY) ## Start server, worker and API, and print the address (ARGS="--por
 
 test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient")
 	@$(BIN)/pytest -q $(ARGS)
+
+faults: $(READY) ## Run every fault scenario, the long ones too (ARGS="-k server")
+	@$(BIN)/pytest -q -m "" tests/faults $(ARGS)
 
 lint: $(READY) ## Check style, types, the direction of imports and the compose file; changes nothing
 	@$(BIN)/ruff check
