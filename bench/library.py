@@ -32,7 +32,7 @@ def two_classes(n_rows: int, n_features: int) -> tuple[Array, np.ndarray[tuple[i
     generator = np.random.default_rng(0)
     X = generator.standard_normal((n_rows, n_features))
     y = generator.integers(0, 2, n_rows)
-    X[y == 1] += 0.5
+    X += 0.5 * y[:, None]
     return X, y
 
 

@@ -20,7 +20,7 @@ from melm.rows import Array
 
 Pair: TypeAlias = tuple[int, int]  # class codes a <= b
 
-SINGULAR = 1e-14  # smallest eigenvalue of a smoothing matrix that is taken at its word, against the largest
+SINGULAR = 1e-14  # smallest eigenvalue of a correlation matrix that is taken at its word
 
 
 @dataclass
@@ -48,9 +48,13 @@ class Potentials(Protocol):
 
 
 def whitening_basis(S: Array) -> Array:
-    """T with T^T S T = I, for a small positive definite S. By eigenvalues, which a nearly singular S cannot break."""
-    spread, axes = np.linalg.eigh(S)
-    basis: Array = axes / np.sqrt(np.maximum(spread, SINGULAR * spread[-1]))
+    """T with T^T S T = I, for a small positive definite S.
+
+    By eigenvalues of its correlations: neither axes of very different scales nor a nearly singular S can break it.
+    """
+    scale = np.sqrt(np.diag(S))
+    spread, axes = np.linalg.eigh(S / np.outer(scale, scale))
+    basis: Array = axes / np.sqrt(np.maximum(spread, SINGULAR)) / scale[:, None]
     return basis
 
 
