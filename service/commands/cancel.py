@@ -1,0 +1,33 @@
+"""`melm cancel`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from service.commands.options import add_command, add_json, add_url
+
+if TYPE_CHECKING:
+    from service.commands.options import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    command = add_command(commands, "cancel", run, "cancel a fit of a service", "melm cancel fit_… --keep-best")
+    command.add_argument("fit", metavar="FIT", help="a fit's id")
+    command.add_argument("--keep-best", action="store_true", help="end it early with the best start so far")
+    add_url(command, local=False)
+    add_json(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Cancel it, and say how it stands."""
+    from melm.remote import Client
+    from service.commands.output import write_json, write_line
+
+    with Client(options.url) as client:
+        record = client.fits.attach(options.fit).cancel(keep_best=options.keep_best).record
+    if options.json:
+        write_json(record)
+    else:
+        write_line(f"{record.id} is {'ending early' if record.is_active else record.status}")

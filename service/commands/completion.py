@@ -1,0 +1,52 @@
+"""`melm completion`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from service.commands.options import add_command
+
+if TYPE_CHECKING:
+    from service.commands.options import Commands
+
+FILES = {"FILE", "MODEL"}
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    command = add_command(
+        commands,
+        "completion",
+        run,
+        "print a script by which a shell completes melm's commands and options",
+        'eval "$(melm completion bash)"',
+    )
+    command.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the script."""
+    import shtab
+
+    from service.cli import parser
+    from service.commands.output import write_line
+
+    top = parser()
+    for action in actions_of(top):
+        if action.metavar in FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # how shtab is told
+        elif action.metavar == "DIR":
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    write_line(shtab.complete(top, options.shell))
+
+
+def actions_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """All arguments of a parser and its subcommands."""
+    found = []
+    for action in parser._actions:
+        found.append(action)
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                found += actions_of(command)
+    return found

@@ -1,0 +1,89 @@
+"""What a failed command says, in one line, and the exit code that it leaves."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+
+EXIT_CODES = """exit codes:
+  0    done
+  1    the fit failed or was canceled, or the service had a problem of its own
+  2    the command line is wrong
+  3    a file, a parameter or a key is wrong
+  4    there is no such fit, model or dataset
+  5    the service does not answer
+  130  interrupted by Ctrl-C"""
+
+
+class ExitCode(IntEnum):
+    """What scripts can tell apart."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    WRONG_INPUT = 3
+    NOT_FOUND = 4
+    UNREACHABLE = 5
+    INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """Why a command cannot be carried out."""
+
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.WRONG_INPUT) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@dataclass
+class Outcome:
+    """How a command ended."""
+
+    exit_code: ExitCode = ExitCode.DONE
+
+
+@contextmanager
+def explained() -> Iterator[Outcome]:
+    """Turn what goes wrong inside into one line on standard error and an exit code."""
+    outcome = Outcome()
+    try:
+        yield outcome
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt as interrupt:
+        outcome.exit_code = ExitCode.INTERRUPTED
+        say(str(interrupt) or "interrupted")
+    except Exception as error:
+        code = exit_code_of(error)
+        if code is None:
+            raise
+        outcome.exit_code = code
+        say(str(error))
+
+
+def exit_code_of(error: Exception) -> ExitCode | None:
+    """The exit code of an error that was to be expected; None for a bug."""
+    if isinstance(error, CommandError):
+        return error.exit_code
+    if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+        return ExitCode.WRONG_INPUT
+    from melm.remote import errors
+
+    table: dict[type[Exception], ExitCode] = {
+        errors.NotFound: ExitCode.NOT_FOUND,
+        errors.Unreachable: ExitCode.UNREACHABLE,
+        errors.FitEnded: ExitCode.FAILED,
+        errors.Unavailable: ExitCode.FAILED,
+        errors.RemoteError: ExitCode.WRONG_INPUT,
+    }
+    return next((code for kind, code in table.items() if isinstance(error, kind)), None)
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"melm: {' '.join(message.split())}\n")

@@ -1,0 +1,64 @@
+"""`melm predict` and `melm transform`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from service.commands.options import add_command, add_json, add_model, add_table, add_url
+
+if TYPE_CHECKING:
+    from service.commands.options import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the parsers."""
+    predict = add_command(
+        commands,
+        "predict",
+        run_predict,
+        "predict a label for each row of a table",
+        "melm predict model.npz iris.csv --target species > labels.csv",
+        "melm predict champion iris.csv --target species --url http://127.0.0.1:8000",
+    )
+    transform = add_command(
+        commands,
+        "transform",
+        run_transform,
+        "project the rows of a table",
+        "melm transform model.npz iris.csv --target species --output projected.npz",
+        "cat iris.csv | melm transform model.npz - --target species | head",
+    )
+    for command in (predict, transform):
+        add_model(command)
+        add_table(command, help="a column of labels, which is left out")
+        command.add_argument(
+            "--output", metavar="FILE", default="-", help="a .csv, .npz or .json file; - writes CSV to standard output"
+        )
+        add_url(command, local=True)
+        add_json(command)
+
+
+def run_predict(options: argparse.Namespace) -> None:
+    """Predict a label for each row."""
+    from service.codecs import Answer
+    from service.commands.model_source import open_model
+    from service.commands.output import write_answer
+    from service.commands.table_file import TableFile
+
+    model, file = open_model(options), TableFile(options.table, options.target)
+    labels = model.predict(file.rows(model.n_features, model.feature_names))
+    write_answer(Answer({"predictions": labels}, ("prediction",), model.id), options.output, as_json=options.json)
+
+
+def run_transform(options: argparse.Namespace) -> None:
+    """Project the rows."""
+    from service.codecs import Answer
+    from service.commands.model_source import open_model
+    from service.commands.output import write_answer
+    from service.commands.table_file import TableFile
+
+    model, file = open_model(options), TableFile(options.table, options.target)
+    Z = model.transform(file.rows(model.n_features, model.feature_names))
+    columns = tuple(f"z{index}" for index in range(Z.shape[1]))
+    write_answer(Answer({"Z": Z}, columns, model.id), options.output, as_json=options.json)

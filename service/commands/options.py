@@ -1,0 +1,58 @@
+"""What the parsers of several subcommands share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+Run: TypeAlias = Callable[[argparse.Namespace], None]
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Examples keep their lines, and names stand beside what they mean."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=100)
+
+
+def add_command(commands: Commands, name: str, run: Run, purpose: str, *examples: str) -> argparse.ArgumentParser:
+    """The parser of a subcommand, with its purpose and examples."""
+    lines = "\n".join(f"  {example}" for example in examples)
+    command = commands.add_parser(
+        name,
+        help=purpose,
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        epilog=f"example{'s' if len(examples) > 1 else ''}:\n{lines}",
+        formatter_class=Formatter,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def add_url(command: argparse.ArgumentParser, *, local: bool) -> None:
+    """Where the work is done; `local` commands do without a service."""
+    if local:
+        command.add_argument("--url", metavar="URL", help="let the service at this address do it")
+    else:
+        command.add_argument("--url", metavar="URL", default=DEFAULT_URL, help="the service (%(default)s)")
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """For scripts."""
+    command.add_argument("--json", action="store_true", help="write JSON, for scripts")
+
+
+def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
+    """A table, and which of its columns holds labels."""
+    command.add_argument("table", metavar="FILE", help="CSV with a header row, npz or Parquet; - reads standard input")
+    command.add_argument("--target", metavar="COLUMN", **target)
+
+
+def add_model(command: argparse.ArgumentParser) -> None:
+    """A model, here or on a service."""
+    command.add_argument("model", metavar="MODEL", help="a model's file; with --url a model's id or alias")

@@ -1,0 +1,84 @@
+"""What commands write: arrays as CSV, npz or JSON, facts as lines or JSON, lists as columns or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.commands.failure import CommandError
+
+if TYPE_CHECKING:
+    from service.codecs import Answer
+
+FORMATS = {".csv": "text/csv", ".npz": "application/x-npz", ".json": "application/json"}
+STANDARD = "-"
+
+
+def write_answer(answer: Answer, output: str, *, as_json: bool) -> None:
+    """An answer, in the format of the file's name; on standard output as CSV or JSON."""
+    from service.codecs import CODECS
+
+    if output == STANDARD:
+        media_type = "application/json" if as_json else "text/csv"
+    elif (suffix := Path(output).suffix.lower()) in FORMATS:
+        media_type = FORMATS[suffix]
+    else:
+        raise CommandError(f"{output}: name a file that ends in {', '.join(FORMATS)}")
+    write_bytes(CODECS[media_type].encode(answer), output)
+
+
+def write_bytes(content: bytes, output: str) -> None:
+    """Bytes to a file or to standard output."""
+    if output == STANDARD:
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+        return
+    try:
+        Path(output).write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"{output}: {(error.strerror or str(error)).lower()}") from None
+
+
+def write_json(value: Any) -> None:
+    """A JSON document."""
+    write_line(json.dumps(value, default=plain, indent=2, ensure_ascii=False))
+
+
+def write_facts(facts: Mapping[str, object]) -> None:
+    """One fact a line; what is not known is left out."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        if value is not None:
+            write_line(f"{name:<{width}}  {value}")
+
+
+def write_columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows under a header, each column as wide as its widest value."""
+    table = [header, *([text(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        write_line("  ".join(f"{value:<{width}}" for value, width in zip(row, widths, strict=True)).rstrip())
+
+
+def write_line(line: str) -> None:
+    """A line on standard output."""
+    sys.stdout.write(f"{line}\n")
+
+
+def text(value: object) -> str:
+    """A value for people."""
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def plain(value: Any) -> Any:
+    """What JSON does not know: times, and records of the client."""
+    return value.isoformat() if isinstance(value, datetime) else asdict(value)

@@ -1,0 +1,59 @@
+"""`melm show`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.commands.options import add_command, add_json, add_url
+
+if TYPE_CHECKING:
+    from service.commands.options import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    command = add_command(
+        commands,
+        "show",
+        run,
+        "show a model, a fit or a dataset",
+        "melm show model.npz",
+        "melm show champion --json",
+    )
+    command.add_argument("thing", metavar="MODEL", help="a model's file; or the id or alias of a thing on a service")
+    add_url(command, local=False)
+    add_json(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Show it."""
+    from service.commands.output import write_facts, write_json
+
+    document, facts = find(options)
+    if options.json:
+        write_json(document)
+    else:
+        write_facts(facts)
+
+
+def find(options: argparse.Namespace) -> tuple[Any, dict[str, object]]:
+    """What is known of a thing: all of it, and what people want to know."""
+    from melm.remote import Client
+    from service.commands.facts import facts_of_dataset, facts_of_fit, facts_of_model
+
+    if Path(options.thing).is_file():
+        from service.commands.model_source import LocalModel
+
+        card = LocalModel(options.thing).model.card
+        return card, facts_of_model(options.thing, card)
+    with Client(options.url) as client:
+        if options.thing.startswith("fit_"):
+            fit = client.fits.attach(options.thing).record
+            return fit, facts_of_fit(fit)
+        if options.thing.startswith("ds_"):
+            dataset = client.datasets[options.thing]
+            return dataset, facts_of_dataset(dataset)
+        model = client.models[options.thing].describe()
+        return model, facts_of_model(model["id"], model["card"])

@@ -1,0 +1,55 @@
+"""`melm up`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from service.commands.failure import CommandError, ExitCode
+from service.commands.options import add_command
+
+if TYPE_CHECKING:
+    from service.commands.options import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    up = add_command(
+        commands,
+        "up",
+        run,
+        "start server, worker and API on this machine, and keep them running",
+        "melm up --port 9000",
+    )
+    up.add_argument(
+        "--host", default=os.environ.get("MELM_HOST", "127.0.0.1"), help="address to listen on (%(default)s)"
+    )
+    up.add_argument("--port", type=int, default=int(os.environ.get("MELM_PORT", "8000")), help="port (%(default)s)")
+    up.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="worker processes (%(default)s)"
+    )
+    up.add_argument(
+        "--data-dir", type=Path, default=default_data_dir(), metavar="DIR", help="where data stay (%(default)s)"
+    )
+    up.add_argument(
+        "--redis-url",
+        default=os.environ.get("MELM_REDIS_URL"),
+        metavar="URL",
+        help="a server that runs already; without it one is started",
+    )
+
+
+def default_data_dir() -> Path:
+    """Where programs of this user keep their data."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "melm"
+
+
+def run(options: argparse.Namespace) -> None:
+    """Stay until told to stop."""
+    from service.up import Plan
+    from service.up import run as run_all
+
+    if run_all(Plan(options.host, options.port, options.workers, options.data_dir, options.redis_url)):
+        raise CommandError("the service has stopped", ExitCode.FAILED)
