@@ -1,0 +1,74 @@
+"""A real API process for tests: waited for by what it answers, ended by its id."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from tests.servers import ROOT, wait_until
+from worker.contract.settings import variable
+
+TIMEOUT_SECONDS = 70.0
+
+
+@dataclass
+class Api:
+    """A running API."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def client(self, key: str | None = None) -> httpx2.Client:
+        """A client, with a key where one is needed."""
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=TIMEOUT_SECONDS)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def api_process(redis_url: str, log: Path, **settings: object) -> Iterator[Api]:
+    """A running API with these settings: `max_rows=10` and the like."""
+    port = free_port()
+    given = {"redis_url": redis_url, "port": port, **settings}
+    environment = {**os.environ, **{variable(name): str(value) for name, value in given.items()}}
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "service"], cwd=ROOT, env=environment, stdout=output, stderr=output
+        )
+    api = Api(f"http://127.0.0.1:{port}", process, log)
+    try:
+        wait_until(lambda: process.poll() is not None or is_alive(api.url))
+        if process.poll() is not None:
+            raise AssertionError(f"The API did not start:\n{log.read_text()}")
+        yield api
+    finally:
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(15)
+
+
+def is_alive(url: str) -> bool:
+    """Whether somebody answers there."""
+    try:
+        return httpx2.get(f"{url}/healthz", timeout=5).status_code == 200
+    except httpx2.TransportError:
+        return False

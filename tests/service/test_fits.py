@@ -1,0 +1,264 @@
+"""Fits over HTTP: every status, waiting, events, cancel, retry, reuse, idempotency."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+
+from tests.servers import RedisServer, redis_server, wait_until
+from tests.service import samples
+from tests.service.api import Api, api_process
+from worker.contract.settings import Settings
+from worker.contract.store import open_store
+
+SLOW: dict[str, Any] = {"params": {"n_starts": 2_000}, "validation": None, "force": True}
+
+
+def events_of(client: httpx2.Client, fit_id: str) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = client.get(f"/v1/fits/{fit_id}/events").json()["data"]
+    return events
+
+
+@pytest.fixture
+def slow_fit(client: httpx2.Client, large_dataset_id: str) -> Iterator[dict[str, Any]]:
+    """A fit that runs, and would run for long; canceled in the end."""
+    fit = client.post("/v1/fits", json={"dataset_id": large_dataset_id, **SLOW}).json()
+
+    def first_start_done() -> bool:
+        return any(event["type"] == "start_done" for event in events_of(client, fit["id"]))
+
+    wait_until(first_start_done)
+    yield fit
+    client.post(f"/v1/fits/{fit['id']}/cancel")
+
+
+class TestStatuses:
+    def test_running_then_canceled_frees_the_worker(
+        self, client: httpx2.Client, slow_fit: dict[str, Any], dataset_id: str
+    ) -> None:
+        running = client.get(f"/v1/fits/{slow_fit['id']}")
+        assert running.json()["status"] == "running"
+        assert 0 < running.json()["progress"]["starts_done"] < 2_000
+        assert running.json()["progress"]["eta_seconds"] > 0
+        assert int(running.headers["Retry-After"]) >= 1
+
+        canceled = client.post(f"/v1/fits/{slow_fit['id']}/cancel")
+        assert canceled.status_code == 202
+        began_at = time.monotonic()
+        ended = samples.wait(client, slow_fit["id"])
+        assert ended["status"] == "canceled"
+        quick = samples.fit(client, {"dataset_id": dataset_id, "method": "pca", "validation": None, "force": True})
+        assert quick["status"] == "succeeded"
+        assert time.monotonic() - began_at < 2
+        assert client.post(f"/v1/fits/{slow_fit['id']}/cancel").status_code == 200
+
+    def test_keep_best_gives_a_usable_model(self, client: httpx2.Client, slow_fit: dict[str, Any]) -> None:
+        assert client.post(f"/v1/fits/{slow_fit['id']}/cancel?keep_best=true").status_code == 202
+        ended = samples.wait(client, slow_fit["id"])
+        assert ended["status"] == "succeeded", ended["error"]
+        rows = {"X": np.zeros((2, 20)).tolist()}
+        assert len(client.post(f"/v1/models/{ended['model_id']}/predict", json=rows).json()["predictions"]) == 2
+
+    def test_retry_goes_on_from_what_was_done(self, client: httpx2.Client, slow_fit: dict[str, Any]) -> None:
+        client.post(f"/v1/fits/{slow_fit['id']}/cancel")
+        canceled = samples.wait(client, slow_fit["id"])
+        done = canceled["progress"]["starts_done"]
+        assert done > 0
+        retried = client.post(f"/v1/fits/{slow_fit['id']}/retry")
+        assert retried.status_code == 202
+        assert retried.json()["progress"]["starts_done"] >= done
+        assert retried.json()["attempts"] == 2
+        again = client.post(f"/v1/fits/{slow_fit['id']}/retry")
+        assert again.status_code == 409
+
+    def test_failed_with_a_readable_reason(self, client: httpx2.Client) -> None:
+        column = np.arange(20.0)
+        data = {"X": np.column_stack([column, column]).tolist(), "y": [0, 1] * 10}
+        fit = samples.fit(client, {"data": data, "params": {"n_starts": 2}, "validation": None})
+        assert fit["status"] == "failed"
+        assert "n_components=2" in fit["error"]["message"]
+        assert fit["model_id"] is None
+
+    def test_queued_without_a_worker_says_so(self, tmp_path: Path) -> None:
+        with (
+            redis_server(tmp_path / "redis") as server,
+            api_process(server.url, tmp_path / "api.log", max_queued_fits=1) as api,
+            api.client() as client,
+        ):
+            body = {"data": {"X": [[0.0], [1], [2], [3]], "y": [0, 0, 1, 1]}, "params": {"n_components": 1}}
+            queued = client.post("/v1/fits", json=body, headers={"Prefer": "wait=1"})
+            assert queued.status_code == 202
+            assert queued.json()["status"] == "queued"
+            assert queued.json()["status_detail"] == "waiting: no worker is alive"
+            assert client.get("/readyz").status_code == 200
+            assert client.get("/readyz?for=fits").status_code == 503
+            refused = client.post("/v1/fits", json=body | {"force": True})
+            assert refused.status_code == 429
+            assert int(refused.headers["Retry-After"]) > 0
+            dataset = client.delete(f"/v1/datasets/{queued.json()['dataset_id']}")
+            assert dataset.status_code == 409
+            canceled = client.post(f"/v1/fits/{queued.json()['id']}/cancel")
+            assert canceled.json()["status"] == "canceled"
+            assert client.delete(f"/v1/datasets/{queued.json()['dataset_id']}").status_code == 204
+            assert client.get(f"/v1/datasets/{queued.json()['dataset_id']}").status_code == 410
+
+    def test_time_budget_ends_early_with_a_model(self, client: httpx2.Client, large_dataset_id: str) -> None:
+        params = {"n_starts": 2_000, "time_budget_seconds": 1.5}
+        fit = samples.fit(client, {"dataset_id": large_dataset_id, "params": params, "validation": None})
+        assert fit["status"] == "succeeded", fit["error"]
+        assert 0 < fit["progress"]["starts_done"] < 2_000
+
+
+class TestWaiting:
+    def test_an_impatient_client_gets_the_fit_as_it_stands(
+        self, client: httpx2.Client, slow_fit: dict[str, Any]
+    ) -> None:
+        began_at = time.monotonic()
+        waited = client.get(f"/v1/fits/{slow_fit['id']}", headers={"Prefer": "wait=1"})
+        assert time.monotonic() - began_at >= 1
+        assert waited.json()["status"] == "running"
+
+    def test_waiting_and_streaming_clients_leave_the_service_responsive(
+        self, client: httpx2.Client, slow_fit: dict[str, Any], model_id: str, api: Api
+    ) -> None:
+        def wait_for_it(index: int) -> str:
+            with api.client() as waiting:
+                if index % 2:
+                    return str(samples.wait(waiting, slow_fit["id"])["status"])
+                with waiting.stream("GET", f"/v1/fits/{slow_fit['id']}/events/stream") as stream:
+                    last = [line for line in stream.iter_lines() if line.startswith("event:")][-1]
+                return last.removeprefix("event: ")
+
+        with ThreadPoolExecutor(60) as pool:
+            waiting = [pool.submit(wait_for_it, index) for index in range(60)]
+            seconds = []
+            try:
+                for _ in range(30):
+                    began_at = time.monotonic()
+                    assert client.get("/healthz").status_code == 200
+                    rows = {"X": samples.irises()["X"][:1]}
+                    assert client.post(f"/v1/models/{model_id}/predict", json=rows).status_code == 200
+                    seconds.append(time.monotonic() - began_at)
+                assert not any(each.done() for each in waiting)
+            finally:
+                client.post(f"/v1/fits/{slow_fit['id']}/cancel")
+            assert {each.result() for each in waiting} == {"canceled"}
+        assert np.median(seconds) < 0.25
+
+
+class TestEvents:
+    def test_page_and_stream_tell_the_same(self, client: httpx2.Client, dataset_id: str) -> None:
+        ask = {"dataset_id": dataset_id, "params": {"n_starts": 3}, "validation": None, "force": True}
+        fit = samples.fit(client, ask)
+        events = events_of(client, fit["id"])
+        types = [event["type"] for event in events]
+        assert types[:2] == ["queued", "started"]
+        assert types[-1] == "succeeded", fit["error"]
+        assert {"start_done", "best"} <= set(types)
+        with client.stream("GET", f"/v1/fits/{fit['id']}/events/stream") as stream:
+            assert stream.headers["Content-Type"].startswith("text/event-stream")
+            lines = list(stream.iter_lines())
+        data = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+        assert data == events
+
+    def test_stream_resumes_after_the_last_event_seen(self, client: httpx2.Client, dataset_id: str) -> None:
+        fit = samples.fit(client, {"dataset_id": dataset_id, "params": {"n_starts": 3}, "validation": None})
+        events = events_of(client, fit["id"])
+        headers = {"Last-Event-ID": events[2]["id"]}
+        with client.stream("GET", f"/v1/fits/{fit['id']}/events/stream", headers=headers) as stream:
+            ids = [line.removeprefix("id: ") for line in stream.iter_lines() if line.startswith("id: ")]
+        assert ids == [event["id"] for event in events[3:]]
+        page = client.get(f"/v1/fits/{fit['id']}/events", params={"after": events[2]["id"], "limit": 1}).json()
+        assert page["data"] == [events[3]]
+        assert page["next_cursor"] == events[3]["id"]
+
+
+class TestReuse:
+    def test_an_equal_fit_is_answered_at_once(self, client: httpx2.Client, dataset_id: str) -> None:
+        ask = {"dataset_id": dataset_id, "params": {"n_starts": 2, "seed": 11}, "validation": None}
+        first = samples.fit(client, ask)
+        again = client.post("/v1/fits", json=ask)
+        assert again.status_code == 200
+        assert again.json()["reused"]
+        assert again.json()["id"] == first["id"]
+        forced = client.post("/v1/fits", json=ask | {"force": True})
+        assert forced.json()["id"] != first["id"]
+
+    def test_rows_in_the_body_find_their_dataset(self, client: httpx2.Client, dataset_id: str) -> None:
+        data = {key: value for key, value in samples.irises().items() if key != "name"}
+        fit = samples.fit(client, {"data": data, "method": "pca", "validation": None})
+        assert fit["dataset_id"] == dataset_id
+
+
+class TestIdempotency:
+    def test_same_key_same_fit(self, client: httpx2.Client, dataset_id: str) -> None:
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        ask = {"dataset_id": dataset_id, "method": "pca", "validation": None, "force": True}
+        first = client.post("/v1/fits", json=ask, headers=headers)
+        again = client.post("/v1/fits", json=ask, headers=headers)
+        assert first.json()["id"] == again.json()["id"]
+        other = client.post("/v1/fits", json=ask | {"name": "other"}, headers=headers)
+        assert other.status_code == 422
+        assert other.headers["Content-Type"] == "application/problem+json"
+
+    def test_same_key_while_in_flight(self, client: httpx2.Client, server: RedisServer) -> None:
+        from worker.contract.records import DEFAULT_TENANT
+
+        key = uuid.uuid4().hex
+        body = json.dumps({"X": [[0], [1], [2], [3]], "y": [0, 0, 1, 1]}).encode()
+        headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
+        first = client.post("/v1/datasets", content=body, headers=headers)
+        store = open_store(Settings(redis_url=server.url))
+        name = f"melm:{{{DEFAULT_TENANT}}}:idempotency:{key}"
+        assert store.connection.call("HDEL", name, "id") == 1  # as if the first request were still being answered
+        assert client.post("/v1/datasets", content=body, headers=headers).status_code == 409
+        store.connection.call("DEL", name)
+        again = client.post("/v1/datasets", content=body, headers=headers)
+        assert again.json()["id"] == first.json()["id"]
+        store.close()
+
+
+class TestList:
+    def test_pages_and_filters(self, client: httpx2.Client, dataset_id: str) -> None:
+        name = uuid.uuid4().hex
+        ask = {"dataset_id": dataset_id, "method": "pca", "validation": None, "force": True, "name": name}
+        ids = [samples.fit(client, ask)["id"] for _ in range(3)]
+        seen: list[str] = []
+        params: dict[str, str | int] = {"name": name, "limit": 2}
+        while params.get("cursor", "") is not None:
+            page = client.get("/v1/fits", params=params).json()
+            seen += [fit["id"] for fit in page["data"]]
+            params["cursor"] = page["next_cursor"]
+        assert seen == ids[::-1]
+        assert client.get("/v1/fits", params={"name": name, "status": "failed"}).json()["data"] == []
+
+
+def test_200_small_fits_at_once_all_end_once(api: Api, dataset_id: str) -> None:
+    name = uuid.uuid4().hex
+
+    def submit(seed: int) -> str:
+        with api.client() as client:
+            body = {"dataset_id": dataset_id, "method": "pca", "params": {"seed": seed}, "validation": None}
+            response = client.post("/v1/fits", json=body | {"name": name, "force": True})
+        assert response.status_code == 202, response.text
+        return str(response.json()["id"])
+
+    with ThreadPoolExecutor(16) as pool, api.client() as client:
+        submitted = [pool.submit(submit, seed) for seed in range(200)]
+        while not all(each.done() for each in submitted):
+            assert client.get("/healthz").status_code == 200
+            assert client.get("/readyz").status_code == 200
+        ids = [each.result() for each in submitted]
+        assert len(set(ids)) == 200
+        for fit_id in ids:
+            fit = samples.wait(client, fit_id)
+            assert fit["status"] == "succeeded", fit["error"]
+            types = [event["type"] for event in events_of(client, fit_id)]
+            assert types.count("succeeded") == 1
