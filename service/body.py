@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TypeVar
 
 from fastapi import Request
+from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 
-from service.errors import Malformed, TooLarge, UnsupportedMediaType, UploadTimeout
+from service.errors import Invalid, Malformed, TooLarge, UnsupportedMediaType, UploadTimeout, as_field_error
+
+M = TypeVar("M", bound=BaseModel)
 
 
 async def read_body(request: Request, limit_bytes: int, timeout_seconds: float) -> bytes:
@@ -21,6 +25,16 @@ async def read_body(request: Request, limit_bytes: int, timeout_seconds: float) 
         raise UploadTimeout(f"the body did not arrive within {timeout_seconds:g} seconds") from None
     except ClientDisconnect:
         raise Malformed("the body was cut off") from None
+
+
+def parse(model: type[M], content: bytes) -> M:
+    """A small JSON body as a model."""
+    try:
+        return model.model_validate_json(content)
+    except ValidationError as error:
+        if any(each["type"] == "json_invalid" for each in error.errors()):
+            raise Malformed("the body is not JSON") from None
+        raise Invalid(map(as_field_error, error.errors())) from None
 
 
 async def read_bounded(request: Request, limit_bytes: int) -> bytes:

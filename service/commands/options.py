@@ -18,6 +18,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28, width=100)
+        self._action_max_length = 14  # argparse forgets the indent of subcommands when it looks for the widest
 
 
 def add_command(commands: Commands, name: str, run: Run, purpose: str, *examples: str) -> argparse.ArgumentParser:

@@ -6,9 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Request, Response
 
-from service.dependencies import ContextDep, FitTenant, PredictTenant
+from service import examples
+from service.body import parse
+from service.dependencies import Body, ContextDep, FitTenant, PredictTenant
 from service.errors import FieldError, Invalid
-from service.openapi import ETAG, LOCATION, problems
+from service.openapi import ETAG, LOCATION, body, problems
 from service.schemas import AliasList, AliasOut, AliasPut
 
 router = APIRouter(prefix="/v1/aliases", tags=["models"])
@@ -51,8 +53,9 @@ def get_alias(response: Response, context: ContextDep, tenant: PredictTenant, al
     responses={
         200: {"description": "Moved.", "headers": {"ETag": ETAG}},
         201: {"description": "Made.", "model": AliasOut, "headers": {"ETag": ETAG, "Location": LOCATION}},
-        **problems(400, 404, 410, 412, 422),
+        **problems(400, 404, 408, 410, 412, 413, 415, 422),
     },
+    openapi_extra=body("AliasPut", shown={"champion": {"model_id": examples.MODEL_ID}}),
 )
 def put_alias(
     request: Request,
@@ -60,11 +63,12 @@ def put_alias(
     context: ContextDep,
     tenant: FitTenant,
     alias: Alias,
-    wanted: AliasPut,
+    content: Body,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
 ) -> AliasOut:
     """Make or move an alias; with If-Match only from the version that the client knows."""
+    wanted = parse(AliasPut, content)
     expected = expected_version(if_match, if_none_match)
     if if_match == "*":
         expected = context.store.models.get_alias(tenant, alias).version

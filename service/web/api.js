@@ -1,0 +1,129 @@
+// The service's public interface. Everything the page knows comes from here.
+
+const KEY = "melm.key";
+const FIRST_PAUSE = 500; // milliseconds
+const LONGEST_PAUSE = 5000;
+
+// What the service says when it cannot answer (RFC 9457), or status 0 when nobody answers at all.
+export class Problem extends Error {
+  constructor(status, document = {}) {
+    super(document.detail ?? document.title ?? "The service does not answer.");
+    this.status = status;
+    this.errors = document.errors ?? [];
+  }
+
+  get isOutage() {
+    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+  }
+}
+
+let askForKey = null;
+
+// Says how a person is asked for a key; `ask` resolves to one.
+export function onKeyNeeded(ask) {
+  askForKey = ask;
+}
+
+export function getKey() {
+  return sessionStorage.getItem(KEY);
+}
+
+export async function request(path, { method = "GET", headers = {}, body, signal } = {}) {
+  const key = getKey();
+  const authorization = key ? { Authorization: `Bearer ${key}` } : {};
+  let response;
+  try {
+    response = await fetch(path, { method, body, signal, headers: { ...authorization, ...headers } });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Problem(0);
+  }
+  if (response.status === 401 && askForKey) {
+    sessionStorage.setItem(KEY, await askForKey(key !== null));
+    return request(path, { method, headers, body, signal });
+  }
+  if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })));
+  return response;
+}
+
+export async function get(path, options) {
+  return (await request(path, options)).json();
+}
+
+export async function post(path, body, options = {}) {
+  const headers = { "Content-Type": "application/json", ...options.headers };
+  return (await request(path, { ...options, method: "POST", headers, body: JSON.stringify(body) })).json();
+}
+
+export async function postCsv(path, text, options = {}) {
+  const headers = { "Content-Type": "text/csv", Accept: "application/json" };
+  return (await request(path, { ...options, method: "POST", headers, body: text })).json();
+}
+
+export const pause = (milliseconds, signal) =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+  });
+
+// Calls again and again while the service is away; `onOutage(true)` when it goes, `onOutage(false)` when it is back.
+export async function persist(call, { signal, onOutage = () => {} }) {
+  for (let wait = FIRST_PAUSE, away = false; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
+    try {
+      const answer = await call();
+      if (away) onOutage(false);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Problem && error.isOutage)) throw error;
+      if (!away) onOutage(true);
+      away = true;
+    }
+    await pause(wait, signal);
+  }
+}
+
+// A fit's events as they happen, until it has ended. By fetch, because EventSource cannot send a key.
+export async function* events(fitId, { signal, onOutage }) {
+  let last = "0";
+  for (;;) {
+    const open = () => request(`v1/fits/${fitId}/events/stream`, { signal, headers: { "Last-Event-ID": last } });
+    const response = await persist(open, { signal, onOutage });
+    try {
+      for await (const event of parse(response.body)) {
+        last = event.id;
+        yield event;
+        if (["succeeded", "failed", "canceled"].includes(event.type)) return;
+      }
+    } catch (error) {
+      if (signal.aborted) throw error; // otherwise the connection broke: go on after the last event
+    }
+    await pause(FIRST_PAUSE, signal);
+  }
+}
+
+async function* parse(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let buffer = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    buffer += value;
+    const blocks = buffer.split("\n\n");
+    buffer = blocks.pop();
+    for (const block of blocks) {
+      const data = block.split("\n").find((line) => line.startsWith("data: "));
+      if (data) yield JSON.parse(data.slice("data: ".length));
+    }
+  }
+}
+
+// The fit once it has ended.
+export async function ended(fitId, { signal, onOutage }) {
+  for (;;) {
+    const ask = () => get(`v1/fits/${fitId}`, { signal, headers: { Prefer: "wait=20" } });
+    const fit = await persist(ask, { signal, onOutage });
+    if (!isActive(fit)) return fit;
+  }
+}
+
+export const isActive = (fit) => fit.status === "queued" || fit.status === "running";

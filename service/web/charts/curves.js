@@ -1,0 +1,51 @@
+// One component: the density of each class along it.
+
+import { element, replace, svg } from "../element.js";
+import { scale, ticks } from "./axis.js";
+import { colorOf } from "./palette.js";
+
+const [WIDTH, HEIGHT] = [640, 440];
+const MARGIN = { left: 14, right: 14, top: 14, bottom: 44 };
+
+export class Curves {
+  constructor(panel, label) {
+    this.panel = panel;
+    this.hidden = new Set();
+    this.marks = [];
+    this.lines = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label });
+    this.node = element("div", { class: "stage" }, this.lines);
+    this.draw();
+  }
+
+  setHidden(codes) {
+    this.hidden = codes;
+    this.draw();
+  }
+
+  // New rows, as places on the axis.
+  setMarks(places) {
+    this.marks = places;
+    this.draw();
+  }
+
+  draw() {
+    const { panel } = this;
+    const bottom = HEIGHT - MARGIN.bottom;
+    const toX = scale(panel.x_range, [MARGIN.left, WIDTH - MARGIN.right]);
+    const toY = scale(panel.y_range, [bottom, MARGIN.top]);
+    const curves = panel.series.map(({ curve }, code) => {
+      if (this.hidden.has(code)) return null;
+      const line = curve.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L");
+      const closed = `M${line}L${toX(panel.x_range[1])} ${bottom}L${toX(panel.x_range[0])} ${bottom}Z`;
+      return svg("path", { d: closed, fill: colorOf(code), "fill-opacity": 0.2, stroke: colorOf(code), "stroke-width": 1.6 });
+    });
+    replace(
+      this.lines,
+      svg("line", { class: "grid", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: bottom, y2: bottom }),
+      ticks(panel.x_range).map((value) => svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value))),
+      curves,
+      this.marks.map((place) => svg("path", { class: "mark", d: `M${toX(place)} ${bottom}l-6 10h12z` })),
+      svg("text", { class: "axis", x: WIDTH / 2, y: HEIGHT - 4, "text-anchor": "middle" }, panel.x_label),
+    );
+  }
+}

@@ -1,0 +1,85 @@
+// Three components: a cloud that can be turned.
+
+import { replace, svg } from "../element.js";
+import { Stage } from "./stage.js";
+
+const AXES = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+const FILL = 0.58; // of the shorter side, for the half diagonal of the data's box
+
+export class Solid extends Stage {
+  constructor(cloud, label) {
+    super(cloud, label);
+    const bounds = [0, 1, 2].map((axis) => {
+      const values = cloud.positions.filter((_, index) => index % 3 === axis);
+      return [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+    });
+    this.center = bounds.map(([low, high]) => (low + high) / 2);
+    this.spread = bounds.map(([low, high]) => (high - low) / 2 || 1);
+    this.reset();
+  }
+
+  reset() {
+    [this.yaw, this.pitch, this.magnification] = [0.6, 0.45, 1];
+    this.draw();
+  }
+
+  drag(right, down) {
+    this.yaw += right / 120;
+    this.pitch = Math.max(-1.57, Math.min(1.57, this.pitch + down / 120));
+    this.draw();
+  }
+
+  zoom(factor) {
+    this.magnification *= factor;
+    this.draw();
+  }
+
+  // A point of the unit box as [right, up, near], each about -1 to 1.
+  rotate([x, y, z]) {
+    const [sinYaw, cosYaw, sinPitch, cosPitch] = [Math.sin(this.yaw), Math.cos(this.yaw), Math.sin(this.pitch), Math.cos(this.pitch)];
+    const depth = y * cosYaw - x * sinYaw;
+    return [x * cosYaw + y * sinYaw, z * cosPitch + depth * sinPitch, z * sinPitch - depth * cosPitch];
+  }
+
+  get stretch() {
+    const { clientWidth: width, clientHeight: height } = this.node;
+    const reach = FILL * this.magnification * Math.min(width, height);
+    return [reach / width, reach / height];
+  }
+
+  view() {
+    const [stretchX, stretchY] = this.stretch;
+    const columns = AXES.map((axis, index) => this.rotate(axis).map((value) => value / this.spread[index]));
+    const shift = [0, 1, 2].map((row) => -columns.reduce((sum, column, axis) => sum + column[row] * this.center[axis], 0));
+    const clip = ([right, up, near]) => [right * stretchX, up * stretchY, -near * 0.2];
+    return Float32Array.of(...columns.flatMap((column) => [...clip(column), 0]), ...clip(shift), 1);
+  }
+
+  toPixel(point) {
+    const [right, up] = this.rotate(point);
+    const [stretchX, stretchY] = this.stretch;
+    const { clientWidth: width, clientHeight: height } = this.node;
+    return [((right * stretchX + 1) / 2) * width, ((1 - up * stretchY) / 2) * height];
+  }
+
+  pixel(index) {
+    return this.toPixel([0, 1, 2].map((axis) => (this.cloud.positions[3 * index + axis] - this.center[axis]) / this.spread[axis]));
+  }
+
+  drawLines() {
+    const line = (from, to) => {
+      const [[x1, y1], [x2, y2]] = [this.toPixel(from), this.toPixel(to)];
+      return svg("line", { class: "grid", x1, y1, x2, y2 });
+    };
+    const signs = [-1, 1];
+    const edges = AXES.flatMap((_, axis) =>
+      signs.flatMap((a) => signs.map((b) => [-1, 1].map((end) => ([0, 1, 2].map((at) => (at === axis ? end : at === (axis + 1) % 3 ? a : b)))))),
+    );
+    const names = AXES.map((_, axis) => {
+      const [x, y] = this.toPixel([-1, -1, -1].map((low, at) => (at === axis ? 1.14 : low)));
+      return svg("text", { class: "axis", x, y, "text-anchor": "middle" }, `z${axis}`);
+    });
+    this.lines.setAttribute("viewBox", `0 0 ${this.node.clientWidth} ${this.node.clientHeight}`);
+    replace(this.lines, edges.map(([from, to]) => line(from, to)), names);
+  }
+}
