@@ -114,8 +114,8 @@ def climb(
     return Climb(best.projection, best.divergence, n_evaluations, reason)
 
 
-def race_survivors(divergences: Sequence[float | None], n_best: int = RACE_SURVIVORS) -> list[int]:
-    """Starts that are among the n_best of themselves and all before them.
+def race_survivors(divergences: Sequence[float | None]) -> list[int]:
+    """Starts that are among the best of themselves and all before them.
 
     What survives does not depend on later starts, so asking for more starts never gives a worse best.
     """
@@ -123,7 +123,7 @@ def race_survivors(divergences: Sequence[float | None], n_best: int = RACE_SURVI
     for index, divergence in enumerate(divergences):
         if divergence is not None:
             better = sum(other is not None and other > divergence for other in divergences[:index])
-            if better < n_best:
+            if better < RACE_SURVIVORS:
                 survivors.append(index)
     return survivors
 
