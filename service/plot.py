@@ -19,7 +19,11 @@ from melm.model import Model
 from service.codecs.table import Array
 from worker.contract.records import Label
 
-MAX_POINTS = 1000  # per class: more cannot be told apart, and cost time
+DEFAULT_POINTS = 2_000  # of a model: more can hardly be told apart
+MAX_POINTS = 50_000
+MAX_DENSITY_ROWS = (
+    1_000  # per class, of the densities that are drawn: more cost time and change nothing that can be seen
+)
 MAX_COMPONENTS = 4  # of a plot by pairs
 GRID = 64
 CURVE = 256
@@ -42,7 +46,7 @@ class Series(BaseModel):
     """One class in one panel."""
 
     label: Label
-    points: list[Pair] = Field(description="Training rows, at most a thousand; empty for one component.")
+    points: list[Pair] = Field(description="Training rows, evenly thinned; empty for one component.")
     curve: list[Pair] = Field(description="Density times prior along the axis; for one component only.")
     contours: list[Contour]
 
@@ -63,27 +67,34 @@ class Plot(BaseModel):
 
     model_id: str
     n_components: int
+    n_rows: int = Field(description="Rows that the model keeps, of which the points are a part.")
     panels: list[Panel]
 
 
-def describe(model: Model, model_id: str) -> Plot:
+def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS) -> Plot:
     """What a plot of the model shows."""
     n_components = model.projection.shape[1]
+    n_rows = sum(map(len, model.densities.rows))
+    shown = [thin(rows, round(max_points * len(rows) / n_rows)) for rows in model.densities.rows]
     densities = ClassDensities(
-        [thin(rows) for rows in model.densities.rows], model.densities.smoothing, model.densities.priors
+        [thin(rows, MAX_DENSITY_ROWS) for rows in model.densities.rows],
+        model.densities.smoothing,
+        model.densities.priors,
     )
     labels: list[Label] = model.classes.tolist()
     if n_components == 1:
         panels = [curve_panel(densities, labels)]
     else:
         pairs = combinations(range(min(n_components, MAX_COMPONENTS)), 2)
-        panels = [pair_panel(marginal(densities, pair), labels, pair, n_components == 2) for pair in pairs]
-    return Plot(model_id=model_id, n_components=n_components, panels=panels)
+        panels = [pair_panel(marginal(densities, pair), shown, labels, pair) for pair in pairs]
+        if n_components > 2:  # what two of more components say of the prediction is not the prediction
+            panels = [panel.model_copy(update={"boundary": []}) for panel in panels]
+    return Plot(model_id=model_id, n_components=n_components, n_rows=n_rows, panels=panels)
 
 
-def thin(rows: Array) -> Array:
-    """Rows evenly taken from all of them, few enough to draw."""
-    chosen: Array = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_POINTS)).astype(int)]
+def thin(rows: Array, n_rows: int) -> Array:
+    """So many rows, evenly taken from all of them."""
+    chosen: Array = rows[np.linspace(0, len(rows) - 1, min(len(rows), max(n_rows, 1))).astype(int)]
     return chosen
 
 
@@ -107,7 +118,7 @@ def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
     return Panel(x_label="z0", y_label="density", x_range=[low, high], y_range=[0.0, top], series=series, boundary=[])
 
 
-def pair_panel(densities: ClassDensities, labels: list[Label], pair: tuple[int, int], with_boundary: bool) -> Panel:
+def pair_panel(densities: ClassDensities, shown: list[Array], labels: list[Label], pair: tuple[int, int]) -> Panel:
     """Training rows of two components with contours of the class densities."""
     rows = np.concatenate(densities.rows)
     x_range, y_range = span(rows[:, 0]), span(rows[:, 1])
@@ -118,8 +129,8 @@ def pair_panel(densities: ClassDensities, labels: list[Label], pair: tuple[int, 
     for code, label in enumerate(labels):
         relative = np.exp(logs[:, code] - logs[:, code].max()).reshape(GRID, GRID)
         contours = [Contour(level=level, segments=contour(x, y, relative - level)) for level in LEVELS]
-        series.append(Series(label=label, points=densities.rows[code].tolist(), curve=[], contours=contours))
-    boundary = decision_boundary(x, y, densities.log_posteriors(mesh)) if with_boundary else []
+        series.append(Series(label=label, points=shown[code][:, list(pair)].tolist(), curve=[], contours=contours))
+    boundary = decision_boundary(x, y, densities.log_posteriors(mesh))
     return Panel(
         x_label=f"z{pair[0]}", y_label=f"z{pair[1]}", x_range=x_range, y_range=y_range, series=series, boundary=boundary
     )

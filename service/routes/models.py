@@ -33,6 +33,7 @@ FILE_TYPES = {"application/x-npz": "the whole model", "application/x-npy": "the 
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 ORTHONORMAL_TOLERANCE = 1e-6
 IfNoneMatch = Annotated[str | None, Header(description="An ETag that the client has; 304 while it holds.")]
+MaxPoints = Annotated[int, Query(ge=1, le=plot.MAX_POINTS, description="How many training rows are shown.")]
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "As the client has it.", "headers": {"ETag": ETAG}}}
 
 
@@ -206,12 +207,14 @@ def delete_model(context: ContextDep, tenant: FitTenant, model_id: ModelId) -> N
     "/{model_id}/plot",
     operation_id="getPlot",
     summary="Get what a plot of the model shows",
-    responses=problems(404, 410),
+    responses=problems(404, 410, 422),
 )
-def get_plot(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> plot.Plot:
+def get_plot(
+    context: ContextDep, tenant: PredictTenant, model_id: ModelId, max_points: MaxPoints = plot.DEFAULT_POINTS
+) -> plot.Plot:
     """Densities for one component, scatter with contours and boundary for two, pairs for more."""
     cached = context.models.get(tenant, model_id)
-    return plot.describe(cached.model, cached.id)
+    return plot.describe(cached.model, cached.id, max_points)
 
 
 @router.get(
@@ -224,10 +227,12 @@ def get_plot(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> p
             "description": "A drawing.",
             "content": {"image/svg+xml": {"schema": {"type": "string"}, "example": examples.SVG}},
         },
-        **problems(404, 410),
+        **problems(404, 410, 422),
     },
 )
-def get_plot_svg(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> Response:
+def get_plot_svg(
+    context: ContextDep, tenant: PredictTenant, model_id: ModelId, max_points: MaxPoints = plot.DEFAULT_POINTS
+) -> Response:
     """The same as a drawing."""
     cached = context.models.get(tenant, model_id)
-    return Response(plot.draw(plot.describe(cached.model, cached.id)), media_type="image/svg+xml")
+    return Response(plot.draw(plot.describe(cached.model, cached.id, max_points)), media_type="image/svg+xml")
