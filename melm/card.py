@@ -17,6 +17,7 @@ from melm.optimize import StartResult
 from melm.overlap import overlap
 from melm.potential import Pair
 from melm.problem import Problem
+from melm.projection import axis_correlations, standardized_loadings
 from melm.rows import Array
 
 LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
@@ -24,16 +25,11 @@ LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
 
 def describe_projection(problem: Problem, projection: Array, feature_names: Sequence[str] | None) -> dict[str, Any]:
     """Which features make up the axes: by standardized weights, because raw entries of V follow the features' scale."""
-    spread = np.sqrt(np.diag(problem.total_covariance))  # (d,)
-    axes = np.sqrt(np.diag(projection.T @ problem.total_covariance @ projection))  # (k,)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loadings = projection * spread[:, None] / axes
-        correlations = problem.total_covariance @ projection / np.outer(spread, axes)
     names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(len(projection))]
     return {
         "features": names,
-        "loadings": np.nan_to_num(loadings).tolist(),
-        "axis_correlations": np.nan_to_num(correlations).tolist(),
+        "loadings": standardized_loadings(projection, problem.total_covariance).tolist(),
+        "axis_correlations": axis_correlations(projection, problem.total_covariance).tolist(),
     }
 
 

@@ -140,7 +140,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
 
         def task(unit: Unit) -> Task:
             return partial(
-                fitting.search.run, data.problem(fitting.search.covariance, unit.folds), unit.arguments, _never
+                fitting.search.run, data.problem(fitting.search.covariance, unit.resamples), unit.arguments, _never
             )
 
         with threadpool_limits(1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,15 +18,15 @@ from melm.card import (
     warn,
 )
 from melm.density import ClassDensities
-from melm.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence
 from melm.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
 from melm.labelled import Labelled
 from melm.model import Model
+from melm.objective import SPECTRAL_COMPONENTS, WhitenedDivergence
 from melm.optimize import StartResult
-from melm.plan import Fold, NothingFitted, Plan, Result, Unit, gather, held_out_rows
+from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather
 from melm.problem import Problem
 from melm.rows import Array
-from melm.search import Search, best_start
+from melm.search import Found, Search, best_start
 from melm.whitening import lift
 
 Priors: TypeAlias = Literal["balanced", "empirical"] | Sequence[float]
@@ -35,7 +35,7 @@ SelectStartBy: TypeAlias = Literal["divergence", "balanced_accuracy"]
 GAMMAS = (1.0, 0.7, 1.4, 0.5, 2.0)  # what "auto" chooses from; the first wins a tie
 GAMMA_FOLDS = 5
 MAX_EXACT_ROWS = 20_000  # beyond three components every evaluation costs a kernel for each pair of rows
-SMOOTHING_FLOOR = 1e-10  # of a class's smallest spread in the projection, against its largest
+SMOOTHING_FLOOR = 1e-10  # of the smallest eigenvalue of a class's correlations in the projection
 
 
 @dataclass(frozen=True)
@@ -48,55 +48,54 @@ class Fitting:
     priors: Priors
 
     def plan(
-        self, data: Labelled, folds: tuple[Fold, ...] = (), name: str = ""
+        self, data: Labelled, resamples: Resamples = (), name: str = ""
     ) -> Plan[tuple[Model, list[StartResult]]]:
         """Choose the kernel width where there is a choice, run the starts, keep the best, and fit the densities."""
-        problem = data.problem(self.search.covariance, folds)
+        problem = data.problem(self.search.covariance, resamples)
         check_fits(self.search.n_components, problem)
-        gamma = yield from self._choose_gamma(data, folds, name)
-        starts = yield from self.search.plan(gamma, folds, name)
-        model = self._model(data, problem, self._choose(problem, gamma, starts), gamma, starts)
-        return model, starts
+        gamma = yield from self._choose_gamma(data, resamples, name)
+        found = yield from self.search.plan(sum(problem.rows.counts), gamma, resamples, name)
+        return self._model(data, problem, gamma, found), found.in_order()
 
     def run(self, data: Labelled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
-        return self.search.run(data.problem(self.search.covariance, unit.folds), unit.arguments, should_stop)
+        return self.search.run(data.problem(self.search.covariance, unit.resamples), unit.arguments, should_stop)
 
-    def _choose_gamma(self, data: Labelled, folds: tuple[Fold, ...], name: str) -> Plan[float]:
+    def _choose_gamma(self, data: Labelled, resamples: Resamples, name: str) -> Plan[float]:
         """The width with the best balanced accuracy on rows held out of the whole fit, choice of the start included."""
-        rarest = min(data.problem(self.search.covariance, folds).rows.counts)
+        rarest = min(data.problem(self.search.covariance, resamples).rows.counts)
         if len(self.gammas) == 1 or rarest < 2:
             return self.gammas[0]
         n_folds = min(GAMMA_FOLDS, rarest)
-        inner = [(*folds, Fold(index, n_folds, self.search.seed)) for index in range(n_folds)]
-        searches = [(gamma, nested) for gamma in self.gammas for nested in inner]
+        inner = {index: (*resamples, Fold(index, n_folds, self.search.seed)) for index in range(n_folds)}
+        sizes = {index: len(data.training(nested)[0]) for index, nested in inner.items()}
+        searches = [(gamma, index) for gamma in self.gammas for index in inner]
         outcomes = yield from gather(
             [
-                self.search.plan(gamma, nested, f"{name}gamma {gamma:g} fold {nested[-1].index} ")
-                for gamma, nested in searches
+                self.search.plan(sizes[index], gamma, inner[index], f"{name}gamma {gamma:g} fold {index} ")
+                for gamma, index in searches
             ]
         )
         scores: dict[float, list[float]] = {gamma: [] for gamma in self.gammas}
-        for (gamma, nested), starts in zip(searches, outcomes, strict=True):
-            if starts is not None:
-                scores[gamma].append(self._held_out_score(data, nested, gamma, starts))
+        for (gamma, index), found in zip(searches, outcomes, strict=True):
+            if found is not None:
+                scores[gamma].append(self._held_out_score(data, inner[index], gamma, found))
         complete = {gamma: float(np.mean(values)) for gamma, values in scores.items() if len(values) == n_folds}
         if not complete:
             raise NothingFitted("No kernel width could be judged.")
         return max(complete, key=lambda gamma: complete[gamma])
 
-    def _held_out_score(
-        self, data: Labelled, folds: tuple[Fold, ...], gamma: float, starts: list[StartResult]
-    ) -> float:
-        problem = data.problem(self.search.covariance, folds)
-        projection = problem.canonical(self._choose(problem, gamma, starts).projection)
+    def _held_out_score(self, data: Labelled, resamples: Resamples, gamma: float, found: Found) -> float:
+        problem = data.problem(self.search.covariance, resamples)
+        projection = problem.canonical(self._choose(problem, gamma, found).projection)
         densities = class_densities(problem, projection, gamma, self.priors)
-        rows = held_out_rows(folds, data.codes)
-        Z = (data.X[rows] - problem.rows.center) @ projection
-        return balanced_accuracy(data.codes[rows], densities.log_posteriors(Z).argmax(axis=1))
+        X, codes = data.held_out(resamples)
+        posteriors = densities.log_posteriors((X - problem.rows.center) @ projection)
+        return balanced_accuracy(codes, posteriors.argmax(axis=1))
 
-    def _choose(self, problem: Problem, gamma: float, starts: list[StartResult]) -> StartResult:
+    def _choose(self, problem: Problem, gamma: float, found: Found) -> StartResult:
         """The start to keep, by the divergence that raced or by the picture it gives."""
+        starts = found.judged()
         if self.select_start_by == "divergence":
             return best_start(starts, [start.divergence for start in starts])
         scores = [
@@ -107,14 +106,18 @@ class Fitting:
         ]
         return best_start(starts, scores)
 
-    def _model(
-        self, data: Labelled, problem: Problem, best: StartResult, gamma: float, starts: list[StartResult]
-    ) -> Model:
+    def _model(self, data: Labelled, problem: Problem, gamma: float, found: Found) -> Model:
+        best = self._choose(problem, gamma, found)
         facts = {
             "search": {
+                "seed": self.search.seed,
                 "best_start": best.index,
-                "starts": describe_starts(starts),
-                "n_evaluations": sum(start.n_evaluations for start in starts),
+                "starts": describe_starts(found.in_order()),
+                "stages": [asdict(stage) for stage in found.stages],
+                "n_evaluations": sum(stage.n_evaluations for stage in found.stages),
+                "n_evaluations_on_all_rows": sum(
+                    stage.n_evaluations for stage in found.stages if stage.n_rows == sum(problem.rows.counts)
+                ),
             }
         }
         projection = problem.canonical(best.projection)
@@ -183,7 +186,9 @@ def class_densities(
     smoothing = []
     for n_rows, covariance in zip(problem.rows.counts, problem.whitening.covariances, strict=True):
         S = silverman(n_rows, n_components, gamma) ** 2 * V.T @ covariance @ V
-        smoothing.append(lift(S, SMOOTHING_FLOOR * float(np.trace(S)))[0])
+        scale = np.sqrt(np.diag(S))
+        scale[scale == 0] = 1.0
+        smoothing.append(lift(S / np.outer(scale, scale), SMOOTHING_FLOOR)[0] * np.outer(scale, scale))
     return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.rows.counts))
 
 

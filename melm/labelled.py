@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from melm.covariance import CovarianceKind
-from melm.plan import Fold, training_rows
+from melm.plan import NothingFitted, Resamples, hold_out, select
 from melm.problem import Problem
 
 KEPT_BYTES = 2**28  # of prepared problems
@@ -21,13 +21,14 @@ KEPT_BYTES = 2**28  # of prepared problems
 
 @dataclass
 class Labelled:
-    """Labelled rows, with the problems that were prepared from them and their folds."""
+    """Labelled rows, with the problems that were prepared from them and from resamples of them."""
 
     X: npt.NDArray[Any]  # (n, d), float64 or float32
     codes: npt.NDArray[np.intp]  # (n,), 0..C-1
     classes: npt.NDArray[Any]  # (C,), labels in order
     feature_names: list[str] | None = None
-    _problems: OrderedDict[tuple[tuple[Fold, ...], CovarianceKind], Problem] = field(default_factory=OrderedDict)
+    groups: npt.NDArray[Any] | None = None  # (n,): rows of one group are never divided between folds
+    _problems: OrderedDict[tuple[Resamples, CovarianceKind], Problem] = field(default_factory=OrderedDict)
 
     @classmethod
     def check(cls, X: npt.ArrayLike, y: npt.ArrayLike, feature_names: list[str] | None = None) -> Labelled:
@@ -37,15 +38,28 @@ class Labelled:
         codes, classes = check_labels(y)
         return cls(checked, codes, classes, feature_names)
 
-    def problem(self, covariance: CovarianceKind, folds: tuple[Fold, ...] = ()) -> Problem:
-        """The problem of the rows that the folds leave, prepared once and kept while memory allows."""
-        key = (folds, covariance)
+    def training(self, resamples: Resamples) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+        """Rows and codes that the resamples leave for training."""
+        if not resamples:
+            return self.X, self.codes
+        chosen = select(resamples, self.codes, self.groups)
+        if len(np.unique(chosen.codes)) < len(self.classes):
+            raise NothingFitted("A fold leaves no row of some class for training.")
+        return self.X[chosen.rows], chosen.codes
+
+    def held_out(self, resamples: Resamples) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+        """Rows and codes that the last resample, a fold, holds out."""
+        chosen = hold_out(resamples, self.codes, self.groups)
+        return self.X[chosen.rows], chosen.codes
+
+    def problem(self, covariance: CovarianceKind, resamples: Resamples = ()) -> Problem:
+        """The problem of the rows that the resamples leave, prepared once and kept while memory allows."""
+        key = (resamples, covariance)
         if key not in self._problems:
             while len(self._problems) * self.X.nbytes > KEPT_BYTES:
                 self._problems.popitem(last=False)
-            rows = training_rows(folds, self.codes)
-            X = self.X if not folds else self.X[rows]
-            self._problems[key] = Problem.prepare(X, self.codes[rows], len(self.classes), covariance)
+            X, codes = self.training(resamples)
+            self._problems[key] = Problem.prepare(X, codes, len(self.classes), covariance)
         self._problems.move_to_end(key)
         return self._problems[key]
 

@@ -75,8 +75,9 @@ class _Runner:
 
     def _report(self, stage: Stage, results: list[Result | None]) -> bool:
         result, unit = results[-1], stage.units[len(results) - 1]
-        if unit.start is not None and result is not None:
-            self._best = max(result["divergence"], self._best if self._best is not None else result["divergence"])
+        divergence = result.get("divergence") if unit.start is not None and result is not None else None
+        if divergence is not None:
+            self._best = max(divergence, self._best if self._best is not None else divergence)
         if self._callback is None:
             return False
         return self._callback(Progress(stage.name, len(results), len(stage.units), self._best)) is True

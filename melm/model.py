@@ -13,6 +13,15 @@ from melm.rows import Array, blocks
 
 
 @dataclass(frozen=True)
+class HeldOutRows:
+    """Rows as fits that had not seen them placed and judged them: for the picture."""
+
+    positions: Array  # (m, k), in the model's coordinates
+    codes: npt.NDArray[np.intp]  # (m,), of the true class
+    predicted: npt.NDArray[np.intp]  # (m,)
+
+
+@dataclass(frozen=True)
 class Model:
     """z = (x - offset) projection, and a density of z for each class."""
 
@@ -23,6 +32,7 @@ class Model:
     densities: ClassDensities
     feature_names: list[str] | None = None
     card: dict[str, Any] = field(default_factory=dict)  # JSON values
+    held_out: HeldOutRows | None = None  # where the fit was validated
 
     def transform(self, X: npt.NDArray[Any]) -> Array:
         """Rows in the projected space (n, k)."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.density import ClassDensities
-from melm.model import Model
+from melm.model import HeldOutRows, Model
 
 FORMAT_VERSION = 1
 
@@ -38,6 +38,10 @@ def dump(model: Model) -> bytes:
         "smoothing": model.densities.smoothing,
         "priors": model.densities.priors,
     }
+    if model.held_out is not None:
+        arrays["held_out_positions"] = model.held_out.positions
+        arrays["held_out_codes"] = model.held_out.codes.astype(np.int64)
+        arrays["held_out_predicted"] = model.held_out.predicted.astype(np.int64)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
@@ -79,7 +83,24 @@ def load(content: bytes) -> Model:
     if names is not None and len(names) != d:
         raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
     densities = ClassDensities(np.split(rows, np.cumsum(sizes)[:-1]), smoothing, priors)
-    return Model(str(header["method"]), projection, offset, classes, densities, names, header["card"])
+    held_out = _held_out(arrays, k, n_classes) if "held_out_positions" in arrays else None
+    return Model(str(header["method"]), projection, offset, classes, densities, names, header["card"], held_out)
+
+
+def _held_out(arrays: dict[str, npt.NDArray[Any]], n_components: int, n_classes: int) -> HeldOutRows:
+    positions, codes, predicted = (arrays.get(f"held_out_{name}") for name in ("positions", "codes", "predicted"))
+    if positions is None or codes is None or predicted is None:
+        raise ModelFileError("The held-out rows of the model file are incomplete.")
+    if positions.dtype != np.float64 or positions.shape[1:] != (n_components,) or not np.isfinite(positions).all():
+        raise ModelFileError("The held-out positions of the model file are damaged.")
+    for values in (codes, predicted):
+        if (
+            values.dtype != np.int64
+            or values.shape != positions.shape[:1]
+            or not np.isin(values, range(n_classes)).all()
+        ):
+            raise ModelFileError("The held-out classes of the model file are damaged.")
+    return HeldOutRows(positions, codes, predicted)
 
 
 def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:

@@ -11,7 +11,7 @@ when that is nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -31,43 +31,101 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True)
+class Selection:
+    """Rows of a data set, and the class codes that they are given."""
+
+    rows: npt.NDArray[np.intp]
+    codes: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
 class Fold:
-    """The rows that a stratified fold leaves for training. Folds nest: an inner one divides what the outer one left."""
+    """All rows but those of one stratified fold. Rows of one group stay together."""
 
     index: int
     n_folds: int
     seed: int
 
-    def split(self, y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    def split(
+        self, codes: npt.NDArray[np.intp], groups: npt.NDArray[Any] | None = None
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Indices of the training rows and of the held-out rows."""
-        from sklearn.model_selection import StratifiedKFold
+        from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-        splits = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.seed).split(np.zeros(len(y)), y)
-        train, held_out = list(splits)[self.index]
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        splitter = kind(self.n_folds, shuffle=True, random_state=self.seed)
+        train, held_out = list(splitter.split(np.zeros(len(codes)), codes, groups))[self.index]
         return train, held_out
 
 
-def training_rows(folds: tuple[Fold, ...], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Indices of the rows that nested folds leave for training; all of them where there are no folds."""
-    rows = np.arange(len(y))
-    for fold in folds:
-        rows = rows[fold.split(y[rows])[0]]
-    return rows
+@dataclass(frozen=True)
+class Shuffle:
+    """All rows, with the labels dealt out anew: what a fit finds where there is nothing to find."""
+
+    seed: int
 
 
-def held_out_rows(folds: tuple[Fold, ...], y: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Indices of the rows that the innermost fold holds out."""
-    rows = training_rows(folds[:-1], y)
-    return rows[folds[-1].split(y[rows])[1]]
+@dataclass(frozen=True)
+class Bootstrap:
+    """As many rows of each class as it has, drawn with replacement."""
+
+    seed: int
+
+
+Resample: TypeAlias = Fold | Shuffle | Bootstrap
+Resamples: TypeAlias = tuple[Resample, ...]  # each is applied to what the one before it gave
+_KINDS: dict[str, type[Resample]] = {"fold": Fold, "shuffle": Shuffle, "bootstrap": Bootstrap}
+
+
+def select(resamples: Resamples, codes: npt.NDArray[np.intp], groups: npt.NDArray[Any] | None = None) -> Selection:
+    """The rows that nested resamples leave for training, and their labels; all of them where there are none."""
+    chosen = Selection(np.arange(len(codes)), codes)
+    for resample in resamples:
+        if isinstance(resample, Fold):
+            train = resample.split(chosen.codes, None if groups is None else groups[chosen.rows])[0]
+            chosen = Selection(chosen.rows[train], chosen.codes[train])
+        elif isinstance(resample, Shuffle):
+            chosen = Selection(chosen.rows, np.random.default_rng(resample.seed).permutation(chosen.codes))
+        else:
+            generator = np.random.default_rng(resample.seed)
+            drawn = np.concatenate(
+                [generator.choice(members, len(members)) for members in _members(chosen.codes) if len(members)]
+            )
+            chosen = Selection(chosen.rows[drawn], chosen.codes[drawn])
+    return chosen
+
+
+def hold_out(resamples: Resamples, codes: npt.NDArray[np.intp], groups: npt.NDArray[Any] | None = None) -> Selection:
+    """The rows that the last resample, a fold, holds out, and their labels."""
+    *outer, fold = resamples
+    if not isinstance(fold, Fold):
+        raise TypeError(f"{fold} holds out no rows.")
+    given = select(tuple(outer), codes, groups)
+    held_out = fold.split(given.codes, None if groups is None else groups[given.rows])[1]
+    return Selection(given.rows[held_out], given.codes[held_out])
+
+
+def resamples_to_json(resamples: Resamples) -> list[dict[str, Any]]:
+    """Resamples as JSON values."""
+    return [{"kind": type(resample).__name__.lower(), **asdict(resample)} for resample in resamples]
+
+
+def resamples_from_json(stored: list[dict[str, Any]]) -> Resamples:
+    """The inverse of `resamples_to_json`."""
+    return tuple(_KINDS[fields["kind"]](**{k: v for k, v in fields.items() if k != "kind"}) for fields in stored)
+
+
+def _members(codes: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
+    return [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One piece of work: what its function needs beside the data, and the folds in which it works."""
+    """One piece of work: what its function needs beside the data, and the rows on which it works."""
 
     name: str  # unique within the fit
     arguments: Result = field(default_factory=dict)
-    folds: tuple[Fold, ...] = ()
+    resamples: Resamples = ()
     start: int | None = None  # set where the unit finishes a start of the main search, for progress
 
 

@@ -30,6 +30,21 @@ def canonical(V: Array, covariance: Array) -> Array:
     return oriented
 
 
+def standardized_loadings(V: Array, covariance: Array) -> Array:
+    """What a standard deviation of each feature moves along each axis, in standard deviations of the axis (d, k)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loadings = V * np.sqrt(np.diag(covariance))[:, None] / np.sqrt(np.diag(V.T @ covariance @ V))
+    return np.asarray(np.nan_to_num(loadings), np.float64)
+
+
+def axis_correlations(V: Array, covariance: Array) -> Array:
+    """Correlation of each feature with each axis (d, k)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.outer(np.sqrt(np.diag(covariance)), np.sqrt(np.diag(V.T @ covariance @ V)))
+        correlations = covariance @ V / spread
+    return np.asarray(np.nan_to_num(correlations), np.float64)
+
+
 def _qr(V: Array) -> Array:
     """The orthonormal factor of V, its rows treated from the largest to the smallest.
 

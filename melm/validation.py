@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from melm.evaluate import balanced_accuracy
 from melm.labelled import Labelled
 from melm.model import Model
-from melm.plan import Fold, held_out_rows
+from melm.plan import Fold, Resamples
 from melm.rows import Array
 
 CONFIDENCE = 0.95
@@ -18,40 +19,74 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Validation:
-    """How often a fit is repeated: in each of some folds, the whole some times over."""
+    """How often a fit is repeated to judge it: in each of some folds, the whole some times over.
+
+    On request also on `permutations` sets of shuffled labels, folds and all, and on `bootstraps` sets of rows drawn
+    anew.
+    """
 
     folds: int = 5
     repeats: int = 1
+    permutations: int = 0
+    bootstraps: int = 0
 
     def splits(self, data: Labelled, seed: int) -> list[Fold]:
-        """The folds of all repeats; fewer per repeat where a class has fewer rows than that."""
-        n_folds = min(self.folds, int(np.bincount(data.codes).min()))
+        """The folds of all repeats; fewer per repeat where a class has fewer rows, or groups, than that."""
+        n_folds = min(self.folds, _rarest(data))
+        if n_folds < 2:
+            return []
         return [Fold(i, n_folds, seed + repeat) for repeat in range(self.repeats) for i in range(n_folds)]
 
+    def n_fits(self, n_splits: int) -> int:
+        """How many times the whole fit is run, the one that is kept included: what the validation costs."""
+        return (1 + n_splits) * (1 + self.permutations) + self.bootstraps
 
-def judge(data: Labelled, splits: list[Fold], models: list[Model | None]) -> dict[str, Any] | None:
-    """Held-out scores of the folds' models, in a card's words; None when a fold has no model."""
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Scores of the models of folds on the rows that they did not see."""
+
+    scores: list[float]  # balanced accuracy, by fold
+    confusion: Array  # (C, C): true class by predicted class
+    n_folds: int
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.scores))
+
+
+def judge(
+    data: Labelled, splits: Sequence[Fold], models: Sequence[Model | None], before: Resamples = ()
+) -> HeldOut | None:
+    """Held-out scores of the folds' models; None when a fold has no model. `before` was applied ahead of each fold."""
     fitted = [model for model in models if model is not None]
-    if len(fitted) < len(splits):
+    if len(fitted) < len(splits) or not splits:
         return None
     scores, confusion = [], np.zeros((len(data.classes), len(data.classes)), dtype=int)
     for fold, model in zip(splits, fitted, strict=True):
-        rows = held_out_rows((fold,), data.codes)
-        predicted = model.densities.log_posteriors(model.transform(data.X[rows])).argmax(axis=1)
-        scores.append(balanced_accuracy(data.codes[rows], predicted))
-        np.add.at(confusion, (data.codes[rows], predicted), 1)
-    low, high = interval(np.array(scores), splits[0].n_folds)
-    recalls = np.diag(confusion) / confusion.sum(axis=1)
+        X, codes = data.held_out((*before, fold))
+        predicted = model.densities.log_posteriors(model.transform(X)).argmax(axis=1)
+        scores.append(balanced_accuracy(codes, predicted))
+        np.add.at(confusion, (codes, predicted), 1)
+    return HeldOut(scores, confusion, splits[0].n_folds)
+
+
+def describe_validation(held_out: HeldOut) -> dict[str, Any]:
+    """Held-out scores in a card's words."""
+    n_classes = len(held_out.confusion)
+    low, high = interval(np.array(held_out.scores), held_out.n_folds)
     return {
-        "folds": splits[0].n_folds,
-        "repeats": len(splits) // splits[0].n_folds,
-        "balanced_accuracy": float(np.mean(scores)),
+        "folds": held_out.n_folds,
+        "repeats": len(held_out.scores) // held_out.n_folds,
+        "balanced_accuracy": held_out.balanced_accuracy,
         "interval": [low, high],
         "confidence": CONFIDENCE,
-        "scores": scores,
-        "recall_by_class": recalls.tolist(),
-        "confusion": confusion.tolist(),
-        "chance": 1 / len(data.classes),
+        "scores": held_out.scores,
+        "recall_by_class": (np.diag(held_out.confusion) / held_out.confusion.sum(axis=1)).tolist(),
+        "confusion": held_out.confusion.tolist(),
+        "chance": 1 / n_classes,
+        "is_real": low > 1 / n_classes,
     }
 
 
@@ -62,3 +97,10 @@ def interval(scores: Array, n_folds: int) -> tuple[float, float]:
     spread = float(scores.std(ddof=1) * np.sqrt(1 / len(scores) + 1 / (n_folds - 1)))
     reach = float(t.ppf((1 + CONFIDENCE) / 2, len(scores) - 1)) * spread
     return max(0.0, float(scores.mean()) - reach), min(1.0, float(scores.mean()) + reach)
+
+
+def _rarest(data: Labelled) -> int:
+    """Rows of the smallest class; where there are groups, the fewest groups in which a class is found."""
+    if data.groups is None:
+        return int(np.bincount(data.codes).min())
+    return min(len(np.unique(data.groups[data.codes == code])) for code in range(len(data.classes)))

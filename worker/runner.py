@@ -11,10 +11,9 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from melm.plan import Fold, NothingFitted, Stopped, Unit
+from melm.plan import NothingFitted, Stopped, Unit, resamples_from_json, resamples_to_json
 from worker.cache import DatasetCache
 from worker.contract.dispatch import Dispatcher
 from worker.contract.errors import ContractError, Damaged, Gone, NewerSchema, NotFound, StoreUnavailable
@@ -222,9 +221,9 @@ def out_of_time(limit_seconds: float) -> FitError:
 
 def unit_arguments(unit: Unit) -> dict[str, Any]:
     """A unit as it is stored beside its name."""
-    return {"arguments": unit.arguments, "folds": [asdict(fold) for fold in unit.folds], "start": unit.start}
+    return {"arguments": unit.arguments, "resamples": resamples_to_json(unit.resamples), "start": unit.start}
 
 
 def unit_from_arguments(name: str, stored: dict[str, Any]) -> Unit:
     """A unit from what was stored."""
-    return Unit(name, stored["arguments"], tuple(Fold(**fold) for fold in stored["folds"]), stored["start"])
+    return Unit(name, stored["arguments"], resamples_from_json(stored["resamples"]), stored["start"])

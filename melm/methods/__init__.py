@@ -9,6 +9,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -16,11 +17,12 @@ import numpy.typing as npt
 from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
+from melm.evidence import plan_with_evidence
 from melm.labelled import Labelled
 from melm.methods.base import Method
 from melm.model import Model
-from melm.plan import NothingFitted, Plan, Result, Stage, Unit, gather, run_plan
-from melm.validation import Validation, judge
+from melm.plan import Plan, Result, Stage, Unit, run_plan
+from melm.validation import Validation
 
 
 def discover() -> dict[str, Method[Any]]:
@@ -34,16 +36,12 @@ METHODS = discover()
 
 
 def plan_fit(method: str, data: Labelled, parameters: BaseModel, validation: Validation | None = None) -> Plan[Model]:
-    """A fit by the named method, with the same fit inside validation folds beside it."""
-    chosen = METHODS[method]
-    splits = validation.splits(data, parameters.model_dump()["seed"]) if validation else []
-    plans = [chosen.plan(data, parameters)]
-    plans += [chosen.plan(data, parameters, (fold,), f"fold {fold.seed}.{fold.index} ") for fold in splits]
-    model, *fold_models = yield from gather(plans)
-    if model is None:
-        raise NothingFitted("No unit of the fit gave a result.")
-    held_out = judge(data, splits, fold_models) if splits else None
-    return replace(model, card=model.card | {"parameters": parameters.model_dump(mode="json"), "validation": held_out})
+    """A fit by the named method, with its evidence where that is asked for."""
+    fit_plan = partial(METHODS[method].plan, data, parameters)
+    seed = parameters.model_dump()["seed"]
+    model = yield from plan_with_evidence(fit_plan, data, validation, seed) if validation else fit_plan()
+    facts = {"parameters": parameters.model_dump(mode="json")}
+    return replace(model, card={"validation": None} | model.card | facts)
 
 
 def run_unit(

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from melm.fitting import assemble
 from melm.labelled import Labelled
 from melm.model import Model
-from melm.plan import Fold, NothingFitted, Plan, Result, Stage, Unit, training_rows
+from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
 from melm.problem import Problem
 from melm.rows import Array, Rows
 
@@ -60,8 +60,8 @@ class Method(ABC, Generic[P]):
         return inspect.getdoc(type(self)) or self.title
 
     @abstractmethod
-    def plan(self, data: Labelled, parameters: P, folds: tuple[Fold, ...] = (), name: str = "") -> Plan[Model]:
-        """The fit on the rows that the folds leave; `name` begins the names of its units."""
+    def plan(self, data: Labelled, parameters: P, resamples: Resamples = (), name: str = "") -> Plan[Model]:
+        """The fit on the rows that the resamples leave; `name` begins the names of its units."""
 
     @abstractmethod
     def run(self, data: Labelled, parameters: P, unit: Unit, should_stop: Callable[[], bool]) -> Result:
@@ -87,10 +87,10 @@ class DirectMethod(Method[D]):
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
         """The linear map for rows X (n, d) with class codes 0..C-1."""
 
-    def plan(self, data: Labelled, parameters: D, folds: tuple[Fold, ...] = (), name: str = "") -> Plan[Model]:
-        problem = data.problem(parameters.covariance, folds)
+    def plan(self, data: Labelled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
+        problem = data.problem(parameters.covariance, resamples)
         self.check(problem, parameters)
-        (result,) = yield Stage("projection", [Unit(f"{name}projection", {}, folds)])
+        (result,) = yield Stage("projection", [Unit(f"{name}projection", {}, resamples)])
         if result is None:
             raise NothingFitted(f"The projection by {self.title} gave no result.")
         model = assemble(
@@ -106,8 +106,8 @@ class DirectMethod(Method[D]):
         return replace(model, card=model.card | {"warnings": [*model.card["warnings"], *result["warnings"]]})
 
     def run(self, data: Labelled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
-        rows = training_rows(unit.folds, data.codes)
-        found = self.project(data.X[rows].astype(np.float64, copy=False), data.codes[rows], parameters)
+        X, codes = data.training(unit.resamples)
+        found = self.project(X.astype(np.float64, copy=False), codes, parameters)
         return {"projection": found.projection, "offset": found.offset, "warnings": list(found.warnings)}
 
     def check(self, problem: Problem, parameters: D) -> None:

@@ -12,7 +12,7 @@ from melm.fitting import GAMMAS, Fitting
 from melm.labelled import Labelled
 from melm.methods.base import Method, Parameters, PositiveNumber
 from melm.model import Model
-from melm.plan import Fold, Plan, Result, Unit
+from melm.plan import Plan, Resamples, Result, Unit
 
 
 class MelmParameters(Parameters):
@@ -42,9 +42,9 @@ class MelmMethod(Method[MelmParameters]):
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"gamma": GAMMAS}
 
     def plan(
-        self, data: Labelled, parameters: MelmParameters, folds: tuple[Fold, ...] = (), name: str = ""
+        self, data: Labelled, parameters: MelmParameters, resamples: Resamples = (), name: str = ""
     ) -> Plan[Model]:
-        model, _ = yield from self._fitting(data, parameters).plan(data, folds, name)
+        model, _ = yield from self._fitting(data, parameters).plan(data, resamples, name)
         return model
 
     def run(self, data: Labelled, parameters: MelmParameters, unit: Unit, should_stop: Callable[[], bool]) -> Result:

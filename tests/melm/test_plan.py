@@ -1,11 +1,27 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from melm.plan import Fold, NothingFitted, Plan, Result, Stage, Unit, gather, held_out_rows, run_plan, training_rows
+from melm.plan import (
+    Bootstrap,
+    Fold,
+    NothingFitted,
+    Plan,
+    Result,
+    Shuffle,
+    Stage,
+    Unit,
+    gather,
+    hold_out,
+    resamples_from_json,
+    resamples_to_json,
+    run_plan,
+    select,
+)
 
 
 def counting(name: str, n_stages: int) -> Plan[int]:
@@ -68,13 +84,44 @@ def test_replaying_stored_results_gives_the_same_plan() -> None:
 def test_folds_nest_and_cover_all_rows_once() -> None:
     y = np.array([0] * 20 + [1] * 10)
     outer = [Fold(i, 5, seed=3) for i in range(5)]
-    covered = np.sort(np.concatenate([held_out_rows((fold,), y) for fold in outer]))
+    covered = np.sort(np.concatenate([hold_out((fold,), y).rows for fold in outer]))
     np.testing.assert_array_equal(covered, np.arange(30))
     nested = (outer[2], Fold(1, 4, seed=0))
-    train, held_out = training_rows(nested, y), held_out_rows(nested, y)
-    assert not set(train) & set(held_out)
-    assert set(train) | set(held_out) == set(training_rows((outer[2],), y))
-    assert np.bincount(y[held_out]).tolist() == [4, 2]
+    train, held_out = select(nested, y).rows, hold_out(nested, y)
+    assert not set(train) & set(held_out.rows)
+    assert set(train) | set(held_out.rows) == set(select((outer[2],), y).rows)
+    assert np.bincount(held_out.codes).tolist() == [4, 2]
+
+
+def test_groups_are_never_divided() -> None:
+    y = np.arange(60) % 2
+    groups = np.arange(60) // 4
+    for i in range(5):
+        fold = (Fold(i, 5, seed=0),)
+        assert not set(groups[select(fold, y, groups).rows]) & set(groups[hold_out(fold, y, groups).rows])
+
+
+def test_a_shuffle_keeps_rows_and_class_sizes_but_not_labels() -> None:
+    y = np.array([0] * 20 + [1] * 10)
+    shuffled = select((Shuffle(4),), y)
+    np.testing.assert_array_equal(shuffled.rows, np.arange(30))
+    assert np.bincount(shuffled.codes).tolist() == [20, 10]
+    assert (shuffled.codes != y).any()
+    inside = select((Shuffle(4), Fold(0, 5, seed=0)), y)
+    np.testing.assert_array_equal(inside.codes, shuffled.codes[inside.rows])
+
+
+def test_a_bootstrap_draws_each_class_with_replacement() -> None:
+    y = np.array([0] * 20 + [1] * 10)
+    drawn = select((Bootstrap(1),), y)
+    assert np.bincount(drawn.codes).tolist() == [20, 10]
+    np.testing.assert_array_equal(drawn.codes, y[drawn.rows])
+    assert len(set(drawn.rows)) < 30
+
+
+def test_resamples_survive_json() -> None:
+    resamples = (Shuffle(3), Fold(1, 5, 7), Bootstrap(2))
+    assert resamples_from_json(json.loads(json.dumps(resamples_to_json(resamples)))) == resamples
 
 
 def test_a_plan_that_fits_nothing_says_so() -> None:
