@@ -45,10 +45,12 @@ def server_binary() -> str:
 
 @dataclass
 class RedisServer:
-    """A server on a unix socket, with append-only persistence in a folder of its own."""
+    """A server with append-only persistence in a folder of its own, on a unix socket or at the address of a host."""
 
     folder: Path
     options: tuple[str, ...] = ()
+    address: str | None = None
+    prefix: tuple[str, ...] = ()  # a command that runs the server somewhere else
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -59,18 +61,23 @@ class RedisServer:
     @property
     def url(self) -> str:
         """What MELM_REDIS_URL is to be."""
-        return f"unix://{self.socket}?db=0"
+        return f"unix://{self.socket}?db=0" if self.address is None else f"redis://{self.address}:6379/0"
 
     @property
     def client(self) -> redis.Redis:
         """A client of its own for the test."""
-        return redis.Redis(unix_socket_path=str(self.socket))
+        return redis.Redis.from_url(self.url)
 
     def start(self) -> None:
         """Start the server and wait until it has read its files."""
+        place = ["--port", "0", "--unixsocket", str(self.socket)]
+        if self.address is not None:
+            place = ["--port", "6379", "--bind", self.address, "--protected-mode", "no"]
         command = [
+            *self.prefix,
             server_binary(),
-            *("--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder), "--save", ""),
+            *place,
+            *("--dir", str(self.folder), "--save", ""),
             *("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"),
             *self.options,
         ]
@@ -103,10 +110,12 @@ class RedisServer:
 
 
 @contextmanager
-def redis_server(folder: Path, *options: str) -> Iterator[RedisServer]:
+def redis_server(
+    folder: Path, *options: str, address: str | None = None, prefix: tuple[str, ...] = ()
+) -> Iterator[RedisServer]:
     """A running server."""
     folder.mkdir(parents=True, exist_ok=True)
-    server = RedisServer(folder, options)
+    server = RedisServer(folder, options, address, prefix)
     server.start()
     try:
         yield server
@@ -123,6 +132,7 @@ class WorkerProcess:
     settings: Mapping[str, object]
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()  # a command that runs the worker somewhere else
     process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> None:
@@ -136,7 +146,7 @@ class WorkerProcess:
         }
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", self.module],
+                [*self.prefix, sys.executable, "-m", self.module],
                 cwd=ROOT,
                 env=environment,
                 stdout=log,
@@ -184,10 +194,11 @@ def worker_process(
     *,
     module: str = "worker",
     environment: Mapping[str, str] | None = None,
+    prefix: tuple[str, ...] = (),
     **settings: object,
 ) -> Iterator[WorkerProcess]:
     """A running worker with these settings: `lease_seconds=1` and the like."""
-    worker = WorkerProcess(url, module, settings, log, environment or {})
+    worker = WorkerProcess(url, module, settings, log, environment or {}, prefix)
     worker.start()
     try:
         yield worker

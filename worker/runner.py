@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from melm.plan import NothingFitted, Stopped, Unit, resamples_from_json, resamples_to_json
 from worker.cache import DatasetCache
 from worker.contract.dispatch import Dispatcher
-from worker.contract.errors import ContractError, Damaged, Gone, NewerSchema, NotFound, StoreUnavailable
+from worker.contract.errors import Gone, NewerSchema, NotFound, StoreUnavailable
 from worker.contract.records import FitError, FitRecord, Lease, Status
 from worker.contract.store import Claim, LeaseLost, Store, UnitReport
 from worker.library import Library
@@ -98,7 +98,10 @@ class Runner:
                 following = self._patiently(self._store.units.complete, lease, self._process, report, carry_on=carry_on)
         except Stopped:
             return self._stop(lease)
-        except (Damaged, NotFound, Gone) as error:
+        except (StoreUnavailable, LeaseLost):
+            raise
+        except Exception as error:  # a plan that breaks would break again, and a damaged dataset does not heal
+            logger.exception("fit failed", extra={"fit_id": fit.id, "unit": lease.unit})
             return self._end(lease, Status.FAILED, failure=fit_error(error))
         self._send(lease, following.n_messages)
         if following.lease is None and self._is_alone:
@@ -160,11 +163,6 @@ class Runner:
             return self._succeed(fit, lease, end.value)
         except NothingFitted as error:
             return self._fail(lease, error)
-        except (ContractError, LeaseLost, Stopped):
-            raise
-        except Exception as error:  # a plan that breaks would break again
-            logger.exception("plan failed", extra={"fit_id": fit.id})
-            return self._end(lease, Status.FAILED, failure=fit_error(error))
 
     def _succeed(self, fit: FitRecord, lease: Lease, model: Any) -> Claim:
         file, card = self._library.dump(model)

@@ -72,6 +72,7 @@ class Deployment:
         *,
         module: str = "tests.worker.stand_in",
         environment: Mapping[str, str] | None = None,
+        prefix: tuple[str, ...] = (),
         **settings: Any,
     ) -> AbstractContextManager[WorkerProcess]:
         """One more worker, by default with the deployment's settings."""
@@ -80,6 +81,7 @@ class Deployment:
             self.folder / "worker.log",
             module=module,
             environment=environment,
+            prefix=prefix,
             **{"worker_processes": 2, **self.settings, **settings},
         )
 

@@ -142,6 +142,14 @@ def test_a_plan_that_breaks_fails_the_fit(bench: Bench) -> None:
     assert fit.error.type == "ArithmeticError"
 
 
+def test_a_model_that_cannot_be_stored_fails_the_fit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.library, "dump", lambda model: 1 / 0)
+    fit = bench.run(bench.submit())
+    assert fit.status is Status.FAILED
+    assert fit.error is not None
+    assert fit.error.type == "ZeroDivisionError"
+
+
 def test_a_damaged_dataset_fails_the_fit(bench: Bench, server: RedisServer) -> None:
     fit = bench.submit()
     server.client.hdel(f"melm:{{{bench.tenant}}}:dataset:{fit.dataset_id}:blocks", "0")

@@ -47,7 +47,14 @@ class CeleryDispatcher:
 
 def broker_url(redis_url: str) -> str:
     """The store's address in the broker's spelling."""
-    return redis_url.replace("unix://", "redis+socket://", 1) if redis_url.startswith("unix://") else redis_url
+    if not redis_url.startswith("unix://"):
+        return redis_url
+    return redis_url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
+
+
+def broker_ssl(redis_url: str) -> dict[str, str] | None:
+    """What the broker's client must be told: it would speak in the clear to a `rediss://` address that says no more."""
+    return {"ssl_cert_reqs": "required"} if redis_url.startswith("rediss://") and "ssl_" not in redis_url else None
 
 
 def celery_app(settings: Settings) -> Celery:
@@ -61,6 +68,7 @@ def broker_settings(settings: Settings) -> dict[str, Any]:
     """What sender and receiver of messages must share."""
     return {
         "broker_url": broker_url(settings.redis_url),
+        "broker_use_ssl": broker_ssl(settings.redis_url),
         "broker_transport_options": {
             "global_keyprefix": BROKER_PREFIX,
             "visibility_timeout": 4 * round(settings.unit_seconds),
@@ -70,6 +78,11 @@ def broker_settings(settings: Settings) -> dict[str, Any]:
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
             "health_check_interval": 10,
+            # How long a sender tries to connect. Not for long: the sweep sends what it could not.
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0.1,
+            "interval_max": 0.1,
         },
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,

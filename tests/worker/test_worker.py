@@ -1,0 +1,86 @@
+"""The real worker with the real library: what it fits is what the library fits, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from melm import model_file
+from melm.labelled import Labelled
+from melm.methods import METHODS, plan_fit, run_unit
+from melm.plan import Result, Stage, run_plan
+from melm.validation import Validation
+from tests.servers import ROOT, RedisServer, redis_server, wait_until, worker_process
+from tests.worker.samples import two_blobs
+from worker.contract.dispatch import CeleryDispatcher
+from worker.contract.records import FitRecord, FitSubmission, Status
+from worker.contract.settings import Settings
+from worker.contract.store import Store, open_store
+
+VALIDATION = {"folds": 3, "repeats": 1}
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one process", "two processes"])
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    folder = tmp_path_factory.mktemp("running")
+    with (
+        redis_server(folder / "redis") as server,
+        worker_process(server.url, folder / "worker.log", worker_processes=request.param),
+    ):
+        yield server
+
+
+@pytest.fixture
+def own(running: RedisServer) -> Iterator[Store]:
+    store = open_store(Settings(redis_url=running.url))
+    yield store
+    store.close()
+
+
+def fitted(store: Store, params: dict[str, Any], validation: dict[str, int] | None) -> FitRecord:
+    dataset, _ = store.datasets.create("default", *two_blobs(60, 4), feature_names=["a", "b", "c", "d"])
+    asked = FitSubmission(dataset_id=dataset.id, method="melm", params=params, validation=validation, force=True)
+    fit, _ = store.fits.submit("default", asked)
+    CeleryDispatcher(store.settings).send("default", fit.id)
+    wait_until(lambda: not store.fits.get("default", fit.id).is_active, 60)
+    return store.fits.get("default", fit.id)
+
+
+@pytest.mark.parametrize("validation", [None, VALIDATION], ids=["alone", "validated"])
+def test_a_fit_is_the_librarys_own_bit_for_bit(own: Store, validation: dict[str, int] | None) -> None:
+    parameters = METHODS["melm"].Parameters(n_starts=4, seed=3)
+    fit = fitted(own, parameters.model_dump(mode="json"), validation)
+    assert fit.status is Status.SUCCEEDED, fit.error
+    data = Labelled.check(*two_blobs(60, 4), feature_names=["a", "b", "c", "d"])
+
+    def run_stage(stage: Stage) -> list[Result | None]:
+        return [run_unit("melm", data, parameters, unit) for unit in stage.units]
+
+    chosen = None if validation is None else Validation(**validation)
+    local = run_plan(plan_fit("melm", data, parameters, chosen), run_stage)
+    file = own.models.file("default", fit.model_id or "")
+    assert file == model_file.dump(local)
+    assert fit.starts_done == 4
+    assert fit.best_divergence is not None
+    assert np.isfinite(fit.best_divergence)
+
+
+def test_the_worker_says_that_it_is_alive(running: RedisServer, tmp_path: Path) -> None:
+    def alive(url: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "MELM_REDIS_URL": url}
+        command = [sys.executable, "-m", "worker.alive"]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert alive(running.url).returncode == 0
+    with redis_server(tmp_path) as empty:
+        answer = alive(empty.url)
+    assert (answer.returncode, answer.stderr) == (1, "No worker of this host has a fresh heartbeat.\n")
+    answer = alive(empty.url)
+    assert (answer.returncode, answer.stderr) == (1, "The store does not answer.\n")
