@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from melm.classifiers import GRIDS, ClassifierName, train
 from melm.evaluate import balanced_accuracy
-from melm.labelled import Labelled
+from melm.labelled import Labelled, check_whole
 from melm.validation import Validation
 
 
@@ -36,7 +36,7 @@ def visual_separability(Z: npt.ArrayLike, y: npt.ArrayLike, *, folds: int = 5, s
     """
     data = Labelled.check(Z, y)
     points = data.X.astype(np.float64, copy=False)
-    splits = [fold.split(data.codes) for fold in Validation(folds).splits(data, seed)]
+    splits = [fold.split(data.codes) for fold in Validation(check_whole("folds", folds, 2)).splits(data, seed)]
 
     def score(name: ClassifierName) -> float:
         scores = []
