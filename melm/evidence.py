@@ -18,6 +18,7 @@ from melm.validation import HeldOut, Validation, describe_validation, judge
 
 FitPlan: TypeAlias = Callable[[Resamples, str], Plan[Model]]  # of resamples, and the beginning of its units' names
 
+UNSTABLE = 0.5  # cosine below which the worst of the redrawn fits lost a direction
 MAX_HELD_OUT_ROWS = 5000  # kept for the picture
 
 
@@ -135,13 +136,13 @@ def _doubts(model: Model, evidence: dict[str, Any]) -> list[str]:
         gap = model.card["in_sample"]["leave_one_out_balanced_accuracy"] - validation["balanced_accuracy"]
         if gap > 0.1:
             doubts.append(f"The picture flatters: in sample it recognizes {gap:.2f} more than on held-out rows.")
-    if permutation_test and (permutation_test["p_value_of_balanced_accuracy"] or 0) > 0.05:
+    if permutation_test and _as_good_as_shuffled(permutation_test):
         doubts.append(
             "The separation is not real: fits to shuffled labels recognize held-out rows as well as this one."
         )
     if stability:
         for axis, cosine in enumerate(stability["cosines"]):
-            if cosine["median"] < 0.8:
+            if cosine["low"] < UNSTABLE:
                 doubts.append(
                     f"Direction {axis + 1} of the projection is unstable: other rows would have given another."
                 )

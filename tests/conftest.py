@@ -2,7 +2,11 @@
 
 import os
 
-from hypothesis import settings
+# Before numpy is loaded: threads of BLAS that wait for each other slow a busy machine down many times.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from hypothesis import settings  # noqa: E402 - the threads come first
 
 pytest_plugins = ["tests.running_service"]
 
