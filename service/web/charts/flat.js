@@ -41,9 +41,11 @@ export class Flat extends Stage {
     return [scale(this.x, [MARGIN.left, right]), scale(this.y, [bottom, MARGIN.top])];
   }
 
-  pixel(index) {
+  // Where the point of an index is, in pixels.
+  placement() {
     const [toX, toY] = this.scales();
-    return [toX(this.cloud.positions[3 * index]), toY(this.cloud.positions[3 * index + 1])];
+    const { positions } = this.cloud;
+    return (index) => [toX(positions[3 * index]), toY(positions[3 * index + 1])];
   }
 
   drag(right, down) {

@@ -62,8 +62,10 @@ export class Solid extends Stage {
     return [((right * stretchX + 1) / 2) * width, ((1 - up * stretchY) / 2) * height];
   }
 
-  pixel(index) {
-    return this.toPixel([0, 1, 2].map((axis) => (this.cloud.positions[3 * index + axis] - this.center[axis]) / this.spread[axis]));
+  // Where the point of an index is, in pixels.
+  placement() {
+    const { positions } = this.cloud;
+    return (index) => this.toPixel([0, 1, 2].map((axis) => (positions[3 * index + axis] - this.center[axis]) / this.spread[axis]));
   }
 
   drawLines() {

@@ -103,15 +103,16 @@ export class Stage {
   }
 
   hover(x, y) {
+    const place = this.placement();
     let nearest = -1, least = REACH ** 2;
     for (let index = 0; index < this.cloud.codes.length; index += 1) {
-      const [left, top] = this.pixel(index);
+      const [left, top] = place(index);
       const distance = (left - x) ** 2 + (top - y) ** 2;
       if (distance < least && this.isShown(index)) [nearest, least] = [index, distance];
     }
     this.tooltip.hidden = nearest < 0;
     if (nearest < 0) return;
-    const [left, top] = this.pixel(nearest);
+    const [left, top] = place(nearest);
     this.tooltip.replaceChildren(...this.cloud.describe(nearest));
     this.tooltip.classList.toggle("leftward", left > this.node.clientWidth / 2);
     this.tooltip.classList.toggle("upward", top > this.node.clientHeight / 2);

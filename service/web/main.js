@@ -1,0 +1,75 @@
+// Which view stands at which address. Addresses are fragments: they can be shared, reloaded and served from any path.
+
+import { onKeyNeeded } from "./api.js";
+import { element, replace } from "./element.js";
+import { askForKey } from "./key_dialog.js";
+import { failure } from "./states.js";
+import { compareView } from "./views/compare.js";
+import { fitView } from "./views/fit.js";
+import { fitsView } from "./views/fits.js";
+import { lineupView } from "./views/lineup.js";
+import { modelView } from "./views/model.js";
+import { newFileView, newSampleView } from "./views/columns.js";
+import { startView } from "./views/start.js";
+
+const ROUTES = [
+  [/^\/$/, startView],
+  [/^\/new$/, newFileView],
+  [/^\/samples\/([\w-]+)$/, newSampleView],
+  [/^\/fits$/, fitsView],
+  [/^\/fits\/(\w+)$/, fitView],
+  [/^\/models\/([\w.-]+)$/, modelView],
+  [/^\/models\/([\w.-]+)\/compare$/, compareView],
+  [/^\/models\/([\w.-]+)\/lineup$/, lineupView],
+];
+
+const view = document.getElementById("view");
+let leaving = new AbortController();
+
+async function show() {
+  leaving.abort(new DOMException("The view was left.", "AbortError"));
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const address = location.hash.slice(1) || "/";
+  const [pattern, open] = ROUTES.find(([route]) => route.test(address)) ?? [/(.*)/, unknownView];
+  const place = element("div", { class: "view" });
+  replace(view, place);
+  markCurrent(address);
+  notify("");
+  try {
+    await open({ place, signal, notify, setTitle, leave: (to) => (location.hash = to), reload: show }, ...address.match(pattern).slice(1));
+  } catch (error) {
+    if (!signal.aborted) replace(place, failure(error, show));
+  }
+}
+
+function unknownView({ place, setTitle }) {
+  setTitle("Nothing here");
+  replace(place, element("h1", {}, "There is nothing at this address"), element("p", {}, element("a", { href: "#/" }, "Begin anew")));
+}
+
+function setTitle(title) {
+  document.title = title ? `${title} · melm` : "melm";
+}
+
+// One line under the header, for what goes on behind the view; read out by screen readers.
+function notify(text) {
+  replace(document.getElementById("notice"), text);
+}
+
+function markCurrent(address) {
+  for (const link of document.querySelectorAll("nav a")) {
+    const isCurrent = link.getAttribute("href") === `#${address}`;
+    if (isCurrent) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+onKeyNeeded(askForKey);
+addEventListener("hashchange", () => {
+  if (location.hash === "#view") return; // the link to skip the header
+  show();
+  scrollTo(0, 0);
+  view.focus({ preventScroll: true });
+});
+show();

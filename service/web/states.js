@@ -1,0 +1,49 @@
+// What stands in a view's place while it loads, and when it cannot be shown.
+
+import { Problem } from "./api.js";
+import { BadTable } from "./csv.js";
+import { button, element } from "./element.js";
+
+export const loading = (text) => element("p", { class: "loading" }, text);
+
+export function problemList(problems) {
+  return element(
+    "ul",
+    { class: "problems" },
+    problems.map(({ blocks, text, remedy, action }) =>
+      element(
+        "li",
+        { class: blocks ? "blocks" : "" },
+        element("strong", {}, text),
+        remedy && ` ${remedy}`,
+        action && element("div", {}, action),
+      ),
+    ),
+  );
+}
+
+// An error in place of a view, with the way out.
+export function failure(error, retry) {
+  const [title, detail] = explain(error);
+  return element(
+    "section",
+    { class: "failure", role: "alert" },
+    element("h1", {}, title),
+    element("p", {}, detail),
+    element("p", { class: "actions" }, retry && button("Try again", retry, "primary"), element("a", { class: "button", href: "#/" }, "Begin anew")),
+  );
+}
+
+export function explain(error) {
+  if (error instanceof BadTable) return [error.message, error.remedy];
+  if (!(error instanceof Problem)) return ["The page stumbled", `It is the page's fault, not yours: ${error.message}`];
+  if (error.isOutage) return ["The service does not answer", "It may be starting again. Your fits go on and nothing is lost."];
+  if (error.status === 404) return ["It is not here", `${error.message} Perhaps the address is incomplete, or belongs to another service.`];
+  if (error.status === 410) return ["It is gone", error.message];
+  if (error.status === 413) return ["That is too much at once", error.message];
+  if (error.errors.length) return ["The service cannot use this", error.errors.slice(0, 3).map(({ detail, fix }) => (fix ? `${detail}: ${fix}` : detail)).join("; ")];
+  return ["The service cannot do that", error.message];
+}
+
+export const awayNotice = (notify) => (isAway) =>
+  notify(isAway ? "The service does not answer. Trying again; nothing is lost." : "");

@@ -1,0 +1,83 @@
+// The options of a fit. Dimensions stand open; the rest is folded away and comes from the service's own description.
+
+import { element, replace } from "../element.js";
+import { listMethods } from "../methods.js";
+
+const DIMENSIONS = [[1, "Line"], [2, "Plane"], [3, "Space"]];
+const OPEN = new Set(["n_components"]); // asked for outside the fold
+
+// { node, read() }: read gives method, params and validation for the body of a fit.
+export async function fitOptions() {
+  const methods = await listMethods();
+  const dimensions = element(
+    "fieldset",
+    { class: "segments" },
+    element("legend", {}, "Dimensions"),
+    DIMENSIONS.map(([number, title]) => [
+      element("input", { type: "radio", name: "dimensions", id: `dimensions-${number}`, value: String(number), checked: number === 2 }),
+      element("label", { for: `dimensions-${number}` }, `${number} · ${title}`),
+    ]),
+  );
+  const method = element("select", { id: "method" }, methods.map(({ name, title }) => element("option", { value: name }, title)));
+  const folds = element("input", { id: "folds", type: "number", min: "0", max: "20", value: "5" });
+  const parameters = element("div", { class: "fields" });
+  let fields = [];
+  const choose = () => {
+    const chosen = methods.find(({ name }) => name === method.value);
+    fields = chosen.parameters.filter(({ name }) => !OPEN.has(name)).map(parameterField);
+    replace(parameters, fields.map(({ node }) => node));
+  };
+  method.addEventListener("change", choose);
+  choose();
+  const node = element(
+    "div",
+    { class: "options" },
+    dimensions,
+    element(
+      "details",
+      {},
+      element("summary", {}, "Advanced"),
+      field("Method", method),
+      field("Held-out folds", folds, "The whole fit is repeated that often on a part of the rows and judged on the rest; 0 switches it off."),
+      parameters,
+    ),
+  );
+  const read = () => {
+    const params = { n_components: Number(node.querySelector("[name=dimensions]:checked").value) };
+    for (const { name, value } of fields.map((each) => each.read())) if (value !== undefined) params[name] = value;
+    const repeats = Number(folds.value);
+    return { method: method.value, params, validation: repeats >= 2 ? { folds: repeats } : null };
+  };
+  return { node, read };
+}
+
+function field(title, input, description) {
+  const hint = description && element("p", { class: "hint", id: `${input.id}-hint` }, description);
+  if (hint) input.setAttribute("aria-describedby", hint.id);
+  return element("div", { class: "field" }, element("label", { for: input.id }, title), input, hint);
+}
+
+// An input for a parameter; what is left as it is, is not sent.
+function parameterField({ name, description, ...schema }) {
+  const id = `parameter-${name}`;
+  const initial = schema.default === null || schema.default === undefined ? "" : String(schema.default);
+  const input = schema.enum
+    ? element("select", { id }, schema.enum.map((value) => element("option", { value }, value)))
+    : element("input", { id, ...(isPlainNumber(schema) ? { type: "number", step: "any", min: schema.minimum } : { type: "text" }) });
+  input.value = initial;
+  const title = name.replaceAll("_", " ").replace(/^n /, "number of ");
+  const read = () => ({ name, value: input.value === initial ? undefined : parse(input.value) });
+  return { node: field(title[0].toUpperCase() + title.slice(1), input, description?.replaceAll("divergence", "separation")), read };
+}
+
+const isPlainNumber = ({ type }) => type === "number" || type === "integer";
+
+// Numbers and lists as JSON, everything else as the text it is; the service checks it.
+function parse(text) {
+  if (text.trim() === "") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text.trim();
+  }
+}
