@@ -6,7 +6,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from hypothesis import settings  # noqa: E402 - the threads come first
+from hypothesis import settings
 
 pytest_plugins = ["tests.running_service"]
 
