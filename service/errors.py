@@ -42,6 +42,10 @@ class FieldError:
     detail: str
     fix: str | None = None
 
+    def as_member(self) -> dict[str, str]:
+        """The error as it stands in a problem document."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
 
 class RequestError(Exception):
     """A request that cannot be answered as it stands."""
@@ -147,9 +151,9 @@ def answer_known(request: Request, error: Exception) -> Response:
         headers["Retry-After"] = str(seconds)
     members = dict(getattr(error, "members", {}))
     if isinstance(error, Invalid):
-        members["errors"] = [asdict(each) for each in error.errors]
+        members["errors"] = [each.as_member() for each in error.errors]
     elif status == HTTPStatus.UNPROCESSABLE_ENTITY:
-        members["errors"] = [asdict(FieldError("", str(error)))]
+        members["errors"] = [FieldError("", str(error)).as_member()]
     return problem(request, status, str(error), headers, **members)
 
 

@@ -40,7 +40,8 @@ class Observation:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", scope["request_id"].encode())]
+                request_id = (b"x-request-id", scope["request_id"].encode())
+                message["headers"] = [*message["headers"], request_id, (b"x-content-type-options", b"nosniff")]
             await send(message)
 
         try:

@@ -1,0 +1,102 @@
+"""Models over HTTP: the card, the file, import, schema, aliases, plots."""
+
+import io
+import uuid
+import xml.etree.ElementTree as ET
+
+import httpx2
+import numpy as np
+import pytest
+
+from tests.service import samples
+
+NPZ = {"Content-Type": "application/x-npz"}
+
+
+def test_card_with_etag(client: httpx2.Client, model_id: str) -> None:
+    response = client.get(f"/v1/models/{model_id}")
+    etag = response.headers["ETag"]
+    assert not etag.startswith("W/")
+    unchanged = client.get(f"/v1/models/{model_id}", headers={"If-None-Match": etag})
+    assert unchanged.status_code == 304
+    assert unchanged.content == b""
+    assert client.get(f"/v1/models/{model_id}", headers={"If-None-Match": '"other"'}).status_code == 200
+    listed = client.get("/v1/models", params={"limit": 100}).json()["data"]
+    assert model_id in [model["id"] for model in listed]
+    assert "card" not in listed[0]
+
+
+def test_file_travels(client: httpx2.Client, model_id: str) -> None:
+    file = client.get(f"/v1/models/{model_id}/file")
+    assert file.headers["Content-Type"] == "application/x-npz"
+    assert file.headers["Content-Disposition"] == f'attachment; filename="{model_id}.npz"'
+    imported = client.post("/v1/models?name=traveler", content=file.content, headers=NPZ)
+    assert imported.status_code == 201
+    assert imported.headers["Location"].endswith(imported.json()["id"])
+    assert imported.json()["digest"] == client.get(f"/v1/models/{model_id}").json()["digest"]
+    assert imported.json()["name"] == "traveler"
+    rows = {"X": samples.irises()["X"]}
+    answers = [client.post(f"/v1/models/{each}/predict_proba", json=rows) for each in (model_id, imported.json()["id"])]
+    assert answers[0].json()["probabilities"] == answers[1].json()["probabilities"]
+    again = client.get(f"/v1/models/{imported.json()['id']}/file").content
+    assert again == file.content
+
+
+def test_import_is_idempotent_by_key(client: httpx2.Client, model_id: str) -> None:
+    file = client.get(f"/v1/models/{model_id}/file").content
+    headers = NPZ | {"Idempotency-Key": uuid.uuid4().hex}
+    ids = {client.post("/v1/models", content=file, headers=headers).json()["id"] for _ in range(2)}
+    assert len(ids) == 1
+
+
+def test_projection_alone(client: httpx2.Client, model_id: str) -> None:
+    response = client.get(f"/v1/models/{model_id}/file", headers={"Accept": "application/x-npy"})
+    V = np.load(io.BytesIO(response.content), allow_pickle=False)
+    np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-12)
+
+
+def test_schema_of_a_row(client: httpx2.Client, model_id: str) -> None:
+    schema = client.get(f"/v1/models/{model_id}/schema").json()
+    assert schema["required"] == samples.FEATURES
+    row = dict(zip(schema["properties"], samples.irises()["X"][0], strict=True))
+    assert client.post(f"/v1/models/{model_id}/predict", json={"rows": [row]}).json()["predictions"] == ["setosa"]
+
+
+def test_alias_stands_for_a_model(client: httpx2.Client, model_id: str, dataset_id: str) -> None:
+    alias = f"champion-{uuid.uuid4().hex[:8]}"
+    path = f"/v1/aliases/{alias}"
+    other = samples.fit(client, {"dataset_id": dataset_id, "method": "pca", "validation": None})["model_id"]
+    made = client.put(path, json={"model_id": model_id}, headers={"If-None-Match": "*"})
+    assert made.status_code == 201
+    assert client.put(path, json={"model_id": model_id}, headers={"If-None-Match": "*"}).status_code == 412
+    rows = {"X": samples.irises()["X"][:1]}
+    answer = client.post(f"/v1/models/{alias}/predict", json=rows)
+    assert answer.json()["model_id"] == model_id
+    assert answer.headers["Melm-Model-Id"] == model_id
+    moved = client.put(path, json={"model_id": other}, headers={"If-Match": made.headers["ETag"]})
+    assert moved.status_code == 200
+    assert client.post(f"/v1/models/{alias}/transform", json=rows).json()["model_id"] == other
+    assert client.put(path, json={"model_id": other}, headers={"If-Match": made.headers["ETag"]}).status_code == 412
+    assert client.get(path).json()["version"] == 2
+    assert client.get(f"/v1/models/{alias}").json()["id"] == other
+    assert alias in [each["alias"] for each in client.get("/v1/aliases").json()["data"]]
+    assert client.delete(path, headers={"If-Match": made.headers["ETag"]}).status_code == 412
+    assert client.delete(path).status_code == 204
+    assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(("n_components", "n_panels"), [(1, 1), (2, 1), (3, 3)])
+def test_plot(client: httpx2.Client, dataset_id: str, n_components: int, n_panels: int) -> None:
+    ask = {"dataset_id": dataset_id, "method": "pca", "params": {"n_components": n_components}, "validation": None}
+    model_id = samples.fit(client, ask)["model_id"]
+    plot = client.get(f"/v1/models/{model_id}/plot?max_points=30").json()
+    assert plot["n_rows"] == 150
+    assert len(plot["panels"]) == n_panels
+    for panel in plot["panels"]:
+        assert [series["label"] for series in panel["series"]] == ["setosa", "versicolor", "virginica"]
+        assert sum(len(series["points"]) for series in panel["series"]) == (0 if n_components == 1 else 30)
+        assert bool(panel["boundary"]) == (n_components == 2)
+    drawn = client.get(f"/v1/models/{model_id}/plot.svg")
+    assert drawn.headers["Content-Type"] == "image/svg+xml"
+    root = ET.fromstring(drawn.text)  # noqa: S314 (our own drawing)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
