@@ -108,6 +108,18 @@ class ValidationIn(BaseModel):
         default=Validation.folds, ge=2, le=20, description="Parts of the rows; fewer where a class is smaller."
     )
     repeats: int = Field(default=Validation.repeats, ge=1, le=20, description="Times that the rows are parted anew.")
+    permutations: int = Field(
+        default=Validation.permutations,
+        ge=0,
+        le=1000,
+        description="Whole fits, folds and all, to shuffled labels: a p-value says whether the separation is real.",
+    )
+    bootstraps: int = Field(
+        default=Validation.bootstraps,
+        ge=0,
+        le=1000,
+        description="Fits to rows drawn anew: how stable the projection is, and intervals for its loadings.",
+    )
 
 
 class FitAsk(BaseModel):
