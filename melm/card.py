@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.density import ClassDensities
-from melm.evaluate import leave_one_out_balanced_accuracy
+from melm.density.compaction import CELL
+from melm.evaluate import JUDGED_ROWS, leave_one_out_balanced_accuracy
 from melm.objective import divergence_of
 from melm.optimize import StartResult
 from melm.overlap import overlap
@@ -45,6 +46,27 @@ def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, fl
         "overlap": shared.minimum.tolist(),
         "overlap_bound": shared.affinity.tolist(),
         "leave_one_out_balanced_accuracy": leave_one_out_balanced_accuracy(densities),
+    }
+
+
+def describe_density(densities: ClassDensities, stored: ClassDensities) -> dict[str, Any]:
+    """How many rows stand for the classes in the model; where they are fewer than were fitted, what that costs."""
+    facts: dict[str, Any] = {
+        "n_rows": sum(map(len, densities.rows)),
+        "n_stored_rows": sum(map(len, stored.rows)),
+        "cell": None,
+    }
+    if stored is densities:
+        return facts
+    share = JUDGED_ROWS / facts["n_rows"]
+    judged = np.concatenate([densities.thin(c, round(share * len(rows))) for c, rows in enumerate(densities.rows)])
+    error = stored.log_densities(judged) - densities.log_densities(judged)
+    labels = [either.log_posteriors(judged).argmax(axis=1) for either in (densities, stored)]
+    return facts | {
+        "cell": CELL,
+        "log_density_error": float(np.sqrt(np.square(error).mean())),
+        "largest_log_density_error": float(np.abs(error).max()),
+        "labels_changed": float((labels[0] != labels[1]).mean()),
     }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from melm.bandwidth import silverman
 from melm.card import (
     describe_data,
+    describe_density,
     describe_projection,
     describe_separation,
     describe_software,
@@ -18,6 +19,7 @@ from melm.card import (
     warn,
 )
 from melm.density import ClassDensities
+from melm.density.compaction import compact
 from melm.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
 from melm.labelled import Labelled
 from melm.model import Model
@@ -47,9 +49,7 @@ class Fitting:
     select_start_by: SelectStartBy
     priors: Priors
 
-    def plan(
-        self, data: Labelled, resamples: Resamples = (), name: str = ""
-    ) -> Plan[tuple[Model, list[StartResult]]]:
+    def plan(self, data: Labelled, resamples: Resamples = (), name: str = "") -> Plan[tuple[Model, list[StartResult]]]:
         """Choose the kernel width where there is a choice, run the starts, keep the best, and fit the densities."""
         problem = data.problem(self.search.covariance, resamples)
         check_fits(self.search.n_components, problem)
@@ -151,6 +151,7 @@ def assemble(
 ) -> Model:
     """The model of any method from its linear map: densities, and a card with the method's own facts added."""
     densities = class_densities(problem, projection, gamma, priors, offset)
+    stored = compact(densities)
     card = {
         "method": method,
         "gamma": gamma,
@@ -158,11 +159,12 @@ def assemble(
         "data": describe_data(problem, data.classes),
         **describe_projection(problem, projection, data.feature_names),
         "in_sample": _in_sample(problem, projection, gamma, densities),
+        "density": describe_density(densities, stored),
         "software": describe_software(),
         "warnings": warn(problem, data.classes),
         **facts,
     }
-    return Model(method, projection, offset, data.classes, densities, data.feature_names, card)
+    return Model(method, projection, offset, data.classes, stored, data.feature_names, card)
 
 
 def _in_sample(problem: Problem, projection: Array, gamma: float, densities: ClassDensities) -> dict[str, Any] | None:

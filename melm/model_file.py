@@ -42,6 +42,8 @@ def dump(model: Model) -> bytes:
         arrays["held_out_positions"] = model.held_out.positions
         arrays["held_out_codes"] = model.held_out.codes.astype(np.int64)
         arrays["held_out_predicted"] = model.held_out.predicted.astype(np.int64)
+    if model.densities.weights is not None:
+        arrays["weights"] = np.concatenate(model.densities.weights)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
@@ -61,7 +63,8 @@ def load(content: bytes) -> Model:
         classes, sizes = arrays["classes"], arrays["class_sizes"]
     except KeyError as missing:
         raise ModelFileError(f"The model file has no array {missing}.") from None
-    for name in ("projection", "offset", "rows", "smoothing", "priors"):
+    optional = [name for name in ("weights",) if name in arrays]
+    for name in ("projection", "offset", "rows", "smoothing", "priors", *optional):
         if arrays[name].dtype != np.float64:
             raise ModelFileError(f"The array {name!r} of the model file is {arrays[name].dtype}, expected float64.")
         if not np.isfinite(arrays[name]).all():
@@ -69,7 +72,9 @@ def load(content: bytes) -> Model:
     if projection.ndim != 2 or not 1 <= projection.shape[1] <= projection.shape[0]:
         raise ModelFileError(f"The projection of the model file has shape {projection.shape}.")
     (d, k), n_classes = projection.shape, len(classes)
-    expected = {"offset": (d,), "rows": (int(sizes.sum()), k), "smoothing": (n_classes, k, k), "priors": (n_classes,)}
+    n_rows = int(sizes.sum())
+    expected = {"offset": (d,), "rows": (n_rows, k), "smoothing": (n_classes, k, k), "priors": (n_classes,)}
+    expected |= dict.fromkeys(optional, (n_rows,))
     for name, shape in expected.items():
         if arrays[name].shape != shape:
             raise ModelFileError(
@@ -82,7 +87,11 @@ def load(content: bytes) -> Model:
     names = header.get("feature_names")
     if names is not None and len(names) != d:
         raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
-    densities = ClassDensities(np.split(rows, np.cumsum(sizes)[:-1]), smoothing, priors)
+    ends = np.cumsum(sizes)[:-1]
+    weights = np.split(arrays["weights"], ends) if optional else None
+    if weights and any(share.min() <= 0 or abs(share.sum() - 1) > 1e-9 for share in weights):
+        raise ModelFileError("The weights of the model file are not shares of its classes.")
+    densities = ClassDensities(np.split(rows, ends), smoothing, priors, weights)
     held_out = _held_out(arrays, k, n_classes) if "held_out_positions" in arrays else None
     return Model(str(header["method"]), projection, offset, classes, densities, names, header["card"], held_out)
 

@@ -67,7 +67,9 @@ def class_lattice(densities: ClassDensities) -> Lattice | None:
     if np.prod(shape) > LATTICE_POINTS:
         return None
     rows = [np.delete(Z, grid.far.get(c, []), axis=0) for c, Z in enumerate(densities.rows)]
-    psi = SpectralPotentials(replace(grid, transform=Nonuniform), rows, densities.smoothing).psi
+    weights = densities.weights and [np.delete(w, grid.far.get(c, [])) for c, w in enumerate(densities.weights)]
+    shares = weights and [w / w.sum() for w in weights]
+    psi = SpectralPotentials(replace(grid, transform=Nonuniform), rows, densities.smoothing, shares).psi
     values = np.empty((n_classes, *shape))
     for c in range(n_classes):
         padded = np.zeros(shape, dtype=np.complex128)
@@ -86,9 +88,10 @@ def _from_draws(densities: ClassDensities) -> Overlap:
     n_classes = len(densities.rows)
     generator = np.random.default_rng(0)
     logs = []
-    for rows, S in zip(densities.rows, densities.smoothing, strict=True):
+    for c, (rows, S) in enumerate(zip(densities.rows, densities.smoothing, strict=True)):
         noise = generator.standard_normal((DRAWS, len(S))) @ np.linalg.cholesky(S).T
-        logs.append(densities.log_densities(rows[generator.integers(len(rows), size=DRAWS)] + noise))
+        weights = None if densities.weights is None else densities.weights[c]
+        logs.append(densities.log_densities(rows[generator.choice(len(rows), DRAWS, p=weights)] + noise))
     minimum, affinity = np.eye(n_classes), np.eye(n_classes)
     for a in range(n_classes):
         for b in range(a):

@@ -47,6 +47,9 @@ class Series(BaseModel):
 
     label: Label
     points: list[Pair] = Field(description="Training rows, evenly thinned; empty for one component.")
+    held_out: list[Pair] = Field(
+        description="Rows as fits that had not seen them would place them; empty where the fit was not validated."
+    )
     curve: list[Pair] = Field(description="Density times prior along the axis; for one component only.")
     contours: list[Contour]
 
@@ -75,9 +78,11 @@ def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS) -> P
     """What a plot of the model shows."""
     n_components = model.projection.shape[1]
     n_rows = sum(map(len, model.densities.rows))
-    shown = [thin(rows, round(max_points * len(rows) / n_rows)) for rows in model.densities.rows]
+    shown = [
+        model.densities.thin(c, round(max_points * len(rows) / n_rows)) for c, rows in enumerate(model.densities.rows)
+    ]
     densities = ClassDensities(
-        [thin(rows, MAX_DENSITY_ROWS) for rows in model.densities.rows],
+        [model.densities.thin(c, MAX_DENSITY_ROWS) for c in range(len(model.classes))],
         model.densities.smoothing,
         model.densities.priors,
     )
@@ -86,16 +91,11 @@ def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS) -> P
         panels = [curve_panel(densities, labels)]
     else:
         pairs = combinations(range(min(n_components, MAX_COMPONENTS)), 2)
-        panels = [pair_panel(marginal(densities, pair), shown, labels, pair) for pair in pairs]
+        unseen = held_out_rows(model, max_points)
+        panels = [pair_panel(marginal(densities, pair), shown, unseen, labels, pair) for pair in pairs]
         if n_components > 2:  # what two of more components say of the prediction is not the prediction
             panels = [panel.model_copy(update={"boundary": []}) for panel in panels]
     return Plot(model_id=model_id, n_components=n_components, n_rows=n_rows, panels=panels)
-
-
-def thin(rows: Array, n_rows: int) -> Array:
-    """So many rows, evenly taken from all of them."""
-    chosen: Array = rows[np.linspace(0, len(rows) - 1, min(len(rows), max(n_rows, 1))).astype(int)]
-    return chosen
 
 
 def marginal(densities: ClassDensities, pair: tuple[int, int]) -> ClassDensities:
@@ -111,14 +111,25 @@ def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
     x = np.linspace(low, high, CURVE)
     weighted = np.exp(densities.log_densities(x[:, None])) * densities.priors  # (CURVE, C)
     series = [
-        Series(label=label, points=[], curve=np.column_stack([x, weighted[:, code]]).tolist(), contours=[])
+        Series(label=label, points=[], held_out=[], curve=np.column_stack([x, weighted[:, code]]).tolist(), contours=[])
         for code, label in enumerate(labels)
     ]
     top = 1.05 * float(weighted.max())
     return Panel(x_label="z0", y_label="density", x_range=[low, high], y_range=[0.0, top], series=series, boundary=[])
 
 
-def pair_panel(densities: ClassDensities, shown: list[Array], labels: list[Label], pair: tuple[int, int]) -> Panel:
+def held_out_rows(model: Model, max_points: int) -> list[Array]:
+    """Rows by true class, as fits that had not seen them placed them: evenly thinned."""
+    if model.held_out is None:
+        return [np.empty((0, model.projection.shape[1])) for _ in model.classes]
+    every = max(1, math.ceil(len(model.held_out.codes) / max_points))
+    positions, codes = model.held_out.positions[::every], model.held_out.codes[::every]
+    return [positions[codes == code] for code in range(len(model.classes))]
+
+
+def pair_panel(
+    densities: ClassDensities, shown: list[Array], unseen: list[Array], labels: list[Label], pair: tuple[int, int]
+) -> Panel:
     """Training rows of two components with contours of the class densities."""
     rows = np.concatenate(densities.rows)
     x_range, y_range = span(rows[:, 0]), span(rows[:, 1])
@@ -129,7 +140,8 @@ def pair_panel(densities: ClassDensities, shown: list[Array], labels: list[Label
     for code, label in enumerate(labels):
         relative = np.exp(logs[:, code] - logs[:, code].max()).reshape(GRID, GRID)
         contours = [Contour(level=level, segments=contour(x, y, relative - level)) for level in LEVELS]
-        series.append(Series(label=label, points=shown[code][:, list(pair)].tolist(), curve=[], contours=contours))
+        points, held_out = (rows[code][:, list(pair)].tolist() for rows in (shown, unseen))
+        series.append(Series(label=label, points=points, held_out=held_out, curve=[], contours=contours))
     boundary = decision_boundary(x, y, densities.log_posteriors(mesh))
     return Panel(
         x_label=f"z{pair[0]}", y_label=f"z{pair[1]}", x_range=x_range, y_range=y_range, series=series, boundary=boundary

@@ -60,6 +60,12 @@ def pair_grid(pair: Pair, Z: list[Array], S: Array, tolerance: float) -> Grid | 
     return _grid([pair], basis, ones, ones, Z, tolerance)
 
 
+def density_grid(rows: Array, tolerance: float) -> Grid | None:
+    """A grid for the density of one class whose kernels are unit Gaussians, at queries in reach of its rows."""
+    ones = np.ones(rows.shape[1])
+    return _grid([(0, 0)], np.eye(len(ones)), ones, 2 * ones, [rows], tolerance)
+
+
 def _grid(
     pairs: Sequence[Pair], basis: Array, finest: Array, widest: Array, Z: list[Array], tolerance: float
 ) -> Grid | None:

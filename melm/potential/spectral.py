@@ -11,7 +11,7 @@ basis u = z T of its own; its rows enter only through sums, so partial sums over
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from melm.rows import Array
 class SpectralPotentials:
     """log ip of the pairs of one grid, and its gradient."""
 
-    def __init__(self, grid: Grid, Z: list[Array], S: Array) -> None:
-        """Z: projected rows by class; S: smoothing of the classes (C, k, k).
+    def __init__(self, grid: Grid, Z: list[Array], S: Array, weights: Sequence[Array | None] | None = None) -> None:
+        """Z: projected rows by class; S: smoothing of the classes (C, k, k); weights: of the rows, equal by default.
 
         `psi` holds, by class, the characteristic function of its density estimate on the grid.
         """
@@ -40,7 +40,8 @@ class SpectralPotentials:
             for c in grid.classes
         }
         self._damping = {c: self._gaussian(T.T @ S[c] @ T) for c in grid.classes}
-        self.psi = {c: self._transforms[c].forward() * self._damping[c] for c in grid.classes}
+        shares = weights or [None] * len(Z)
+        self.psi = {c: self._transforms[c].forward(shares[c]) * self._damping[c] for c in grid.classes}
         self._values = {(a, b): self._inner(self.psi[a], self.psi[b]) for a, b in grid.pairs}
         with np.errstate(divide="ignore"):
             self.log_values = {pair: float(np.log(max(ip, 0.0))) for pair, ip in self._values.items()}

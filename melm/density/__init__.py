@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
 
-from melm.potential import whitening_basis
+from melm.density.bulk import Bulk
+from melm.density.kernels import Kernels
 from melm.rows import Array
 
-BLOCK_PAIRS = 2**17  # distances held at once: a megabyte
-FARTHEST = 1e300  # squared distances end here, so that even the farthest query has finite log densities
+EXACT_PAIRS = 2**24  # rows times queries up to which kernels are summed one by one: about a tenth of a second
+GRID_COMPONENTS = 3  # beyond, grids grow faster than pairs
 
 
 @dataclass(frozen=True)
 class ClassDensities:
-    """f_c(z) = mean over the class's rows z_i of N(z - z_i; 0, S_c), with class priors."""
+    """f_c(z) = mean over the class's rows z_i of N(z - z_i; 0, S_c), with class priors.
+
+    Few rows and few queries are summed exactly. Where that would take long, the bulk of each density comes from a grid
+    of frequencies and the tails, which a grid does not resolve, from the rows near them.
+    """
 
     rows: list[Array]  # C of (n_c, k)
     smoothing: Array  # (C, k, k)
     priors: Array  # (C,)
+    weights: list[Array] | None = None  # C of (n_c,), each adding up to 1; None where rows weigh the same
 
     def log_densities(self, Z: Array) -> Array:
         """log f_c at each row of Z: (n, C)."""
-        return np.column_stack([kernels.log_density(Z) for kernels in self._kernels])
+        return np.column_stack([estimate.log_density(Z) for estimate in self._estimates])
 
     def log_posteriors(self, Z: Array) -> Array:
         """log P(c | z): (n, C)."""
@@ -36,6 +42,16 @@ class ClassDensities:
         """log of the mixture of all classes at each row of Z: how far a row is from all training data (n,)."""
         mixture: Array = np.logaddexp.reduce(self.log_densities(Z) + self._log_priors, axis=1)
         return mixture
+
+    def thin(self, code: int, n_rows: int) -> Array:
+        """So many rows of a class, or as many as there are, evenly taken from all of them by their weight."""
+        rows, n_taken = self.rows[code], min(len(self.rows[code]), max(n_rows, 1))
+        if self.weights is None:
+            taken: Array = rows[np.linspace(0, len(rows) - 1, n_taken).astype(np.intp)]
+            return taken
+        share = np.cumsum(self.weights[code])
+        taken = rows[np.searchsorted(share, share[-1] * (np.arange(n_taken) + 0.5) / n_taken)]
+        return taken
 
     def leave_one_out(self, members: list[npt.NDArray[np.intp]]) -> tuple[npt.NDArray[np.intp], Array]:
         """Own class and log posteriors of chosen training rows, each judged without itself.
@@ -57,9 +73,13 @@ class ClassDensities:
         return np.concatenate(codes), self._posteriors(np.concatenate(joined))
 
     @cached_property
-    def _kernels(self) -> list[_Kernels]:
+    def _estimates(self) -> list[_Estimate]:
         """Prepared once: for a single row this costs more than the density itself."""
-        return [_Kernels.prepare(rows, S) for rows, S in zip(self.rows, self.smoothing, strict=True)]
+        weights: Sequence[Array | None] = self.weights or [None] * len(self.rows)
+        return [
+            _Estimate(Kernels.prepare(rows, S, share))
+            for rows, S, share in zip(self.rows, self.smoothing, weights, strict=True)
+        ]
 
     @cached_property
     def _log_priors(self) -> Array:
@@ -74,32 +94,24 @@ class ClassDensities:
 
 
 @dataclass(frozen=True)
-class _Kernels:
-    """The kernels of one class, in coordinates where each of them is the unit Gaussian."""
+class _Estimate:
+    """The density of one class, by the cheaper way."""
 
-    basis: Array  # (k, k)
-    rows: Array  # (n_c, k), whitened
-    log_normalization: float
-
-    @classmethod
-    def prepare(cls, rows: Array, S: Array) -> _Kernels:
-        basis = whitening_basis(S)
-        log_normalization = np.linalg.slogdet(basis)[1] - S.shape[0] / 2 * np.log(2 * np.pi) - np.log(len(rows))
-        return cls(basis, rows @ basis, float(log_normalization))
+    kernels: Kernels
 
     def log_density(self, Z: Array) -> Array:
-        """log of the mean of the kernels, relative to the nearest row: never 0/0 however far Z lies."""
-        Q = Z @ self.basis
-        result = np.empty(len(Q))
-        size = max(1, BLOCK_PAIRS // len(self.rows))
-        with np.errstate(over="ignore"):
-            for begin in range(0, len(Q), size):
-                K = cdist(Q[begin : begin + size], self.rows, "sqeuclidean")
-                np.minimum(K, FARTHEST, out=K)
-                nearest = K.min(axis=1)
-                K -= nearest[:, None]
-                K *= -0.5
-                np.exp(K, out=K)
-                result[begin : begin + size] = np.log(K.sum(axis=1)) - nearest / 2
-        log_density: Array = result + self.log_normalization
-        return log_density
+        Q = Z @ self.kernels.basis
+        n_rows, n_components = self.kernels.rows.shape
+        if len(Q) * n_rows <= EXACT_PAIRS or n_components > GRID_COMPONENTS:
+            return self.kernels.log_density(Q)
+        density = np.zeros(len(Q)) if self._bulk is None else self._bulk.density(Q)
+        tail = density == 0
+        with np.errstate(divide="ignore"):
+            result: Array = np.log(density) + np.linalg.slogdet(self.kernels.basis)[1]
+        if tail.any():
+            result[tail] = self.kernels.log_density_by_near_rows(Q[tail])
+        return result
+
+    @cached_property
+    def _bulk(self) -> Bulk | None:
+        return Bulk.prepare(self.kernels)

@@ -1,0 +1,40 @@
+"""Densities of very many rows, held by fewer: rows that share a small cell are replaced by their mean.
+
+A kernel hardly sees where inside a small part of its width a row lies, and in dense places the errors of many rows
+cancel. Rows that have a cell to themselves, as in the tails, stay exactly where they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from melm.density import GRID_COMPONENTS, ClassDensities
+from melm.potential import whitening_basis
+from melm.rows import Array
+
+COMPACT_BYTES = 2**21  # rows are kept as they are up to this size
+CELL = 0.4  # side of a cell in kernel widths: changes log densities by about 4e-4 at 10^6 rows, at most some 3e-3
+
+
+def compact(densities: ClassDensities) -> ClassDensities:
+    """The densities by fewer, weighted rows; themselves where they are small, or where that would not halve them."""
+    n_bytes = sum(rows.nbytes for rows in densities.rows)
+    if n_bytes <= COMPACT_BYTES or densities.weights is not None or densities.smoothing.shape[1] > GRID_COMPONENTS:
+        return densities
+    merged = [_merge(rows, S) for rows, S in zip(densities.rows, densities.smoothing, strict=True)]
+    if 2 * sum(rows.nbytes + weights.nbytes for rows, weights in merged) > n_bytes:
+        return densities
+    return replace(densities, rows=[rows for rows, _ in merged], weights=[weights for _, weights in merged])
+
+
+def _merge(rows: Array, S: Array) -> tuple[Array, Array]:
+    """Means of the rows of each occupied cell, and the share of the rows that it holds."""
+    cells = np.floor(rows @ whitening_basis(S) / CELL)
+    order = np.lexsort(cells.T)
+    cells = cells[order]
+    first = np.flatnonzero(np.concatenate([[True], (cells[1:] != cells[:-1]).any(axis=1)]))
+    counts = np.diff(first, append=len(rows))
+    means: Array = np.add.reduceat(rows[order], first, axis=0) / counts[:, None]
+    return means, counts / len(rows)
