@@ -24,12 +24,12 @@ def test_equals_its_definition(k: int) -> None:
     np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
 
 
-def test_each_class_gives_its_own_long_axis() -> None:
+def test_each_class_gives_its_own_long_axis_however_wide_the_others_of_another_are() -> None:
     stretched = np.random.default_rng(0).standard_normal((1000, 4))
     labels = np.arange(1000) % 2
     stretched[labels == 0] *= [1, 8, 1, 1]
-    stretched[labels == 1] *= [1, 1, 1, 12]
-    np.testing.assert_allclose(fit("ppca", stretched, labels).projection, np.eye(4)[:, [3, 1]], atol=0.03)
+    stretched[labels == 1] *= [1, 1, 10, 40]
+    np.testing.assert_allclose(fit("ppca", stretched, labels).projection, np.eye(4)[:, [3, 1]], atol=0.1)
 
 
 def test_classes_with_one_long_axis_in_common_are_fitted_all_the_same() -> None:
