@@ -37,7 +37,7 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
   const columns = proposeRoles(table);
   const dropped = new Set();
   const summary = element("section", { class: "summary", "aria-live": "polite" });
-  const options = await fitOptions(signal);
+  const options = await fitOptions();
   const trouble = element("div", { role: "alert" });
   const go = button("Fit", () => submit(), "primary large");
   let prepared;
@@ -104,7 +104,7 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
           ),
         ),
       ),
-      element("div", { class: "side" }, summary, element("section", {}, element("h2", {}, "Picture"), options.node), go, trouble),
+      element("div", { class: "side" }, summary, element("section", {}, element("h2", {}, "Picture"), options.dimensions), go, trouble, options.advanced),
     ),
   );
   update();

@@ -38,12 +38,14 @@ export async function fitList(fits) {
   return element("ul", { class: "fits" }, await Promise.all(fits.map(fitItem)));
 }
 
+const nameOf = ({ name, id }) => name ?? `Unnamed …${id.slice(-6)}`;
+
 async function fitItem(fit) {
   const k = fit.params.n_components;
   return element(
     "li",
     {},
-    element("a", { href: `#/fits/${fit.id}` }, fit.name ?? fit.id),
+    element("a", { href: `#/fits/${fit.id}` }, nameOf(fit)),
     element("span", { class: "method" }, `${await titleOf(fit.method)}${k ? ` · ${k} ${k === 1 ? "dimension" : "dimensions"}` : ""}`),
     element("span", { class: `status ${fit.status}` }, STATUS[fit.status]),
     element("time", { datetime: fit.created_at, title: new Date(fit.created_at).toLocaleString() }, ago(fit.created_at)),
@@ -54,7 +56,7 @@ async function modelItem(model) {
   return element(
     "li",
     {},
-    element("a", { href: `#/models/${model.id}` }, model.name ?? model.id),
+    element("a", { href: `#/models/${model.id}` }, nameOf(model)),
     element("span", { class: "method" }, await titleOf(model.method)),
     element("span", { class: "status succeeded" }, "imported"),
     element("time", { datetime: model.created_at }, ago(model.created_at)),

@@ -6,7 +6,7 @@ import { listMethods } from "../methods.js";
 const DIMENSIONS = [[1, "Line"], [2, "Plane"], [3, "Space"]];
 const OPEN = new Set(["n_components"]); // asked for outside the fold
 
-// { node, read() }: read gives method, params and validation for the body of a fit.
+// { dimensions, advanced, read() }: two nodes, and what they say: method, params and validation for the body of a fit.
 export async function fitOptions() {
   const methods = await listMethods();
   const dimensions = element(
@@ -29,26 +29,21 @@ export async function fitOptions() {
   };
   method.addEventListener("change", choose);
   choose();
-  const node = element(
-    "div",
-    { class: "options" },
-    dimensions,
-    element(
-      "details",
-      {},
-      element("summary", {}, "Advanced"),
-      field("Method", method),
-      field("Held-out folds", folds, "The whole fit is repeated that often on a part of the rows and judged on the rest; 0 switches it off."),
-      parameters,
-    ),
+  const advanced = element(
+    "details",
+    {},
+    element("summary", {}, "Advanced"),
+    field("Method", method),
+    field("Held-out folds", folds, "The whole fit is repeated that often on a part of the rows and judged on the rest; 0 switches it off."),
+    parameters,
   );
   const read = () => {
-    const params = { n_components: Number(node.querySelector("[name=dimensions]:checked").value) };
+    const params = { n_components: Number(dimensions.querySelector(":checked").value) };
     for (const { name, value } of fields.map((each) => each.read())) if (value !== undefined) params[name] = value;
     const repeats = Number(folds.value);
     return { method: method.value, params, validation: repeats >= 2 ? { folds: repeats } : null };
   };
-  return { node, read };
+  return { dimensions, advanced, read };
 }
 
 function field(title, input, description) {
@@ -62,14 +57,15 @@ function parameterField({ name, description, ...schema }) {
   const id = `parameter-${name}`;
   const initial = schema.default === null || schema.default === undefined ? "" : String(schema.default);
   const input = schema.enum
-    ? element("select", { id }, schema.enum.map((value) => element("option", { value }, value)))
+    ? element("select", { id }, schema.enum.map((value) => element("option", { value }, asWords(value))))
     : element("input", { id, ...(isPlainNumber(schema) ? { type: "number", step: "any", min: schema.minimum } : { type: "text" }) });
   input.value = initial;
-  const title = name.replaceAll("_", " ").replace(/^n /, "number of ");
+  const title = asWords(name).replace(/^n /, "number of ");
   const read = () => ({ name, value: input.value === initial ? undefined : parse(input.value) });
-  return { node: field(title[0].toUpperCase() + title.slice(1), input, description?.replaceAll("divergence", "separation")), read };
+  return { node: field(title[0].toUpperCase() + title.slice(1), input, description && asWords(description)), read };
 }
 
+const asWords = (text) => text.replaceAll("_", " ").replaceAll("divergence", "separation");
 const isPlainNumber = ({ type }) => type === "number" || type === "integer";
 
 // Numbers and lists as JSON, everything else as the text it is; the service checks it.
