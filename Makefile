@@ -24,7 +24,7 @@ test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient")
 	@$(BIN)/pytest -q $(ARGS)
 
 faults: $(READY) ## Run every fault scenario, the long ones too (ARGS="-k server")
-	@$(BIN)/pytest -q -m "" tests/faults $(ARGS)
+	@FAULT_REPEATS=$${FAULT_REPEATS:-3} $(BIN)/pytest -q -m "" tests/faults $(ARGS)
 
 lint: $(READY) ## Check style, types, the direction of imports and the compose file; changes nothing
 	@$(BIN)/ruff check

@@ -57,8 +57,11 @@ def create_app(settings: Settings, library: Library) -> Celery:
     def begin_parent(**_: Any) -> None:
         store = open_store(settings)
         dispatcher = CeleryDispatcher(settings, app)
-        ParentKeeper(store, dispatcher, family, identity(os.getpid())).start()
-        Reconciler(store, dispatcher).start()
+        keeper = ParentKeeper(store, dispatcher, family, identity(os.getpid()))
+        reconciler = Reconciler(store, dispatcher)
+        for thread in (keeper, reconciler):
+            thread.start()
+            signals.worker_shutdown.connect(lambda thread=thread, **_: thread.stop(), weak=False)
 
     def stop(**_: Any) -> None:
         family.stop()

@@ -135,16 +135,24 @@ class ParentKeeper:
         self._family = family
         self._name = name
         self._held: dict[int, Held] = {}
+        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
 
     def start(self) -> None:
         """Begin to watch in the background."""
         self._thread.start()
 
+    def stop(self) -> None:
+        """Watch no more, and say that the worker has ended."""
+        self._stop.set()
+        self._thread.join()
+        with suppress(ContractError):
+            self._store.workers.leave(self._name)
+
     def _run(self) -> None:
         settings = self._store.settings
         beats_at = 0.0
-        while True:
+        while not self._stop.is_set():
             for pid, lease in self._family.wait_for_reports(tick(settings)):
                 now = time.monotonic()
                 self._held.pop(pid, None)

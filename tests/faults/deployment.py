@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import signal
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +20,7 @@ from tests.worker.samples import submission, two_blobs
 from tests.worker.stand_in import StandIn
 from worker.contract.codec import decode
 from worker.contract.dispatch import CeleryDispatcher
-from worker.contract.records import DatasetRecord, FitRecord, Status
+from worker.contract.records import DatasetRecord, FitRecord, ModelRecord, Status
 from worker.contract.settings import Settings
 from worker.contract.store import Store, open_store
 
@@ -44,6 +46,20 @@ class Execution:
     at: float  # on the monotonic clock
 
 
+@dataclass(frozen=True)
+class Tally:
+    """What one run of a fault test saw."""
+
+    n_fits: int
+    n_active: int
+    n_duplicated: int
+    n_units_run_again: int
+    standstill_seconds: float | None
+
+
+TALLIES: defaultdict[str, list[Tally]] = defaultdict(list)  # by test
+
+
 @dataclass
 class Deployment:
     """A server, and what is needed to submit fits and to follow them."""
@@ -54,6 +70,8 @@ class Deployment:
     store: Store = field(init=False)
     dispatcher: CeleryDispatcher = field(init=False)
     dataset: DatasetRecord = field(init=False)
+    fits: list[FitRecord] = field(default_factory=list)
+    fault_at: float | None = None
 
     def __post_init__(self) -> None:
         settings = Settings(redis_url=self.server.url, **self.settings)
@@ -94,7 +112,14 @@ class Deployment:
     def store_only(self, **params: Any) -> FitRecord:
         """A fit, stored; no message is sent."""
         asked = submission(self.dataset, force=True, trace=str(self.trace), **params)
-        return self.store.fits.submit(TENANT, asked)[0]
+        fit, _ = self.store.fits.submit(TENANT, asked)
+        self.fits.append(fit)
+        return fit
+
+    def fault(self) -> float:
+        """Something is about to go wrong: the standstill that follows is timed from here."""
+        self.fault_at = time.monotonic()
+        return self.fault_at
 
     def get(self, fit: FitRecord) -> FitRecord:
         """The fit as it stands now."""
@@ -135,8 +160,23 @@ class Deployment:
         assert self.event_types(fit).count("succeeded") == 1
         file = self.store.models.file(TENANT, fit.model_id or "")
         assert decode(file)["projection"].tobytes() == fault_free(fit)
-        models = [model for model in self.store.models.page(TENANT, limit=1000).data if model.fit_id == fit.id]
-        assert len(models) == 1
+        assert len(self.models_of(fit)) == 1
+
+    def models_of(self, fit: FitRecord) -> list[ModelRecord]:
+        """The models that the fit left behind: one, or none."""
+        return [model for model in self.store.models.page(TENANT, limit=1000).data if model.fit_id == fit.id]
+
+    def tally(self) -> Tally:
+        """What became of the fits, and how long the last fault held them up."""
+        fits = [self.get(fit) for fit in self.fits]
+        resumed = [each.at for fit in fits for each in self.executions(fit) if each.at > (self.fault_at or math.inf)]
+        return Tally(
+            n_fits=len(fits),
+            n_active=sum(fit.is_active for fit in fits),
+            n_duplicated=sum(len(self.models_of(fit)) > 1 for fit in fits),
+            n_units_run_again=sum(times - 1 for fit in fits for times in self.times_run(fit).values()),
+            standstill_seconds=min(resumed) - self.fault_at if resumed and self.fault_at else None,
+        )
 
 
 def fault_free(fit: FitRecord) -> bytes:
@@ -157,11 +197,17 @@ def deployment(folder: Path, *server_options: str, **settings: Any) -> Iterator[
         deployed = Deployment(folder, server, {**QUICK, **settings})
         try:
             yield deployed
+            TALLIES[current_test()].append(deployed.tally())
         finally:
             deployed.store.close()
 
 
-def kill(pid: int) -> float:
-    """kill -9; answers when."""
+def current_test() -> str:
+    """The name of the running test, without what tells one repeat from another."""
+    name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
+    return re.sub(r"-?repeat\d+-?", "", name).replace("[]", "")
+
+
+def kill(pid: int) -> None:
+    """kill -9."""
     os.kill(pid, signal.SIGKILL)
-    return time.monotonic()

@@ -101,6 +101,7 @@ def test_a_worker_that_is_cut_off_is_replaced_and_comes_back(deployed: Deploymen
     with deployed.worker(prefix=first.prefix) as cut_off, deployed.worker(prefix=second.prefix):
         fit = deployed.submit(n_starts=8, seconds=0.5)
         wait_until(lambda: any(each.pid in cut_off.children() for each in deployed.executions(fit)))
+        deployed.fault()
         first.cut()
         deployed.wait_for_end(fit)
         deployed.assert_whole(fit)
@@ -124,6 +125,7 @@ def test_a_server_that_is_cut_off_for_long_costs_time_only(deployed: Deployment,
     with deployed.worker(prefix=first.prefix), deployed.worker(prefix=second.prefix):
         fit = deployed.submit(n_starts=12, seconds=0.5)
         deployed.wait_for_execution(fit, 5)
+        deployed.fault()
         store.cut()
         time.sleep(20)
         store.mend()

@@ -20,6 +20,7 @@ def test_all_broker_keys_deleted_is_no_loss(tmp_path: Path) -> None:
         fit = deployed.submit(n_starts=6, seconds=0.3)
         for n in (1, 4):
             deployed.wait_for_execution(fit, n)
+            deployed.fault()
             for key in deployed.server.client.scan_iter(f"{BROKER_PREFIX}*"):
                 deployed.server.client.delete(key)
         deployed.wait_for_end(fit)
@@ -43,6 +44,7 @@ def test_a_message_taken_and_lost_is_sent_again(tmp_path: Path) -> None:
     """A worker that dies between taking a message off the list and noting it leaves no trace of the message."""
     with deployment(tmp_path) as deployed:
         fit = deployed.submit(n_starts=2)
+        deployed.fault()
         assert deployed.server.client.lpop(BROKER_PREFIX + QUEUE) is not None
         with deployed.worker():
             deployed.wait_for_end(fit)
@@ -98,13 +100,13 @@ def test_a_large_fit_does_not_starve_a_small_one(tmp_path: Path) -> None:
         deployed.assert_whole(large)
 
 
-def test_two_hundred_fits_at_once_all_end_once(tmp_path: Path) -> None:
+def test_many_fits_at_once_all_end_once(tmp_path: Path) -> None:
     with deployment(tmp_path, lease_seconds=NEVER) as deployed, deployed.worker():
-        fits = [deployed.submit(n_starts=2, seed=seed) for seed in range(200)]
+        fits = [deployed.submit(n_starts=2, seed=seed) for seed in range(80)]
         for fit in fits:
             deployed.wait_for_end(fit, 60)
         assert all(set(deployed.times_run(fit).values()) == {1} for fit in fits[::20])
         for fit in fits[::20]:
             deployed.assert_whole(fit)
-        assert deployed.store.workers.metrics()["fits_total:succeeded"] == 200
-        assert len(list(deployed.trace.iterdir())) == 200 * 4
+        assert deployed.store.workers.metrics()["fits_total:succeeded"] == 80
+        assert len(list(deployed.trace.iterdir())) == 80 * 4

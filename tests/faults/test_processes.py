@@ -20,10 +20,11 @@ def test_a_killed_child_is_replaced_and_its_unit_resumed(tmp_path: Path) -> None
     ):
         fit = deployed.submit(n_starts=3, seconds=0.4)
         first = deployed.wait_for_execution(fit)
-        killed_at = kill(first.pid)
+        fault_at = deployed.fault()
+        kill(first.pid)
         again = deployed.wait_for_execution(fit, 2, unit=first.unit)
         assert again.pid != first.pid
-        assert again.at - killed_at < 5
+        assert again.at - fault_at < 5
         assert deployed.wait_for_end(fit).recoveries == 1
         deployed.assert_whole(fit)
         assert deployed.times_run(fit) == {first.unit: 2} | {
@@ -33,10 +34,11 @@ def test_a_killed_child_is_replaced_and_its_unit_resumed(tmp_path: Path) -> None
 
 def test_a_killed_worker_is_followed_by_the_next(tmp_path: Path) -> None:
     """Leases do not end in this test: the next worker sees that the processes of the first are dead."""
-    with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER) as deployed:
+    with deployment(tmp_path, lease_seconds=NEVER) as deployed:
         with deployed.worker() as worker:
             fit = deployed.submit(n_starts=4, seconds=0.4)
             deployed.wait_for_execution(fit, 3)
+            deployed.fault()
             worker.kill()
         done = set(deployed.times_run(fit)) - {unit.unit for unit, _ in deployed.store.units.leases(TENANT)}
         assert done
@@ -51,6 +53,7 @@ def test_a_frozen_worker_loses_its_unit_and_is_refused_later(tmp_path: Path) -> 
         fit = deployed.submit(n_starts=2, seconds=0.5)
         first = deployed.wait_for_execution(fit)
         (lease, _) = deployed.store.units.leases(TENANT)[0]
+        deployed.fault()
         frozen.send(signal.SIGSTOP)
         with deployed.worker(worker_processes=1):
             deployed.wait_for_end(fit)
@@ -92,12 +95,14 @@ def test_a_fit_of_which_all_starts_crash_fails_with_a_reason(tmp_path: Path) -> 
 
 def test_a_worker_that_is_told_to_stop_hands_its_units_back(tmp_path: Path) -> None:
     """With one attempt per unit: a hand-over that counted as one would give the unit up."""
-    with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER, max_attempts=1) as deployed:
+    with deployment(tmp_path, lease_seconds=NEVER, max_attempts=1) as deployed:
         with deployed.worker() as worker:
             fit = deployed.submit(n_starts=4, seconds=0.6)
             deployed.wait_for_execution(fit, 2)
+            deployed.fault()
             assert worker.terminate() == 0
             assert deployed.store.units.leases(TENANT) == []
+            assert deployed.store.workers.health().workers == []
             assert deployed.get(fit).status is Status.RUNNING
         with deployed.worker():
             deployed.wait_for_end(fit)
@@ -126,6 +131,7 @@ def test_a_killed_parent_leaves_units_that_are_finished_once(tmp_path: Path) -> 
     with deployment(tmp_path) as deployed, deployed.worker() as worker:
         fit = deployed.submit(n_starts=4, seconds=1)
         deployed.wait_for_execution(fit, 2)
+        deployed.fault()
         kill(worker.pid)
         with deployed.worker():
             deployed.wait_for_end(fit)

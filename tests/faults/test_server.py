@@ -23,6 +23,7 @@ def test_a_killed_server_costs_time_only(tmp_path: Path, away_seconds: float) ->
     with deployment(tmp_path, store_timeout_seconds=1.0) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=6, seconds=0.5)
         deployed.wait_for_execution(fit, 3)
+        deployed.fault()
         deployed.server.kill()
         with pytest.raises(StoreUnavailable):
             deployed.submit()
@@ -49,6 +50,7 @@ def test_a_frozen_server_costs_time_only(tmp_path: Path) -> None:
         fit = deployed.submit(n_starts=6, seconds=0.5)
         deployed.wait_for_execution(fit, 3)
         assert deployed.server.process is not None
+        deployed.fault()
         deployed.server.process.send_signal(signal.SIGSTOP)
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):
@@ -66,6 +68,7 @@ def test_dropped_connections_cause_no_second_execution(tmp_path: Path) -> None:
         fit = deployed.submit(n_starts=6, seconds=0.3)
         for n in (1, 3, 5):
             deployed.wait_for_execution(fit, n)
+            deployed.fault()
             for kind in ("normal", "pubsub"):
                 deployed.server.client.client_kill_filter(_type=kind, skipme=True)
         deployed.wait_for_end(fit)
