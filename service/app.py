@@ -16,7 +16,7 @@ from service.dependencies import Context
 from service.metrics import Metrics
 from service.model_cache import ModelCache
 from service.observation import Observation
-from service.routes import aliases, datasets, fits, inference, models, operation, page, samples
+from service.routes import aliases, datasets, fits, inference, models, operation, page, report, samples
 from service.security import Keyring, RateLimit
 from service.settings import ServiceSettings
 from worker.contract.dispatch import CeleryDispatcher, Dispatcher
@@ -63,9 +63,9 @@ def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) 
         lifespan=lifespan,
     )
     app.state.context = context
-    for routes in (inference, operation, datasets, fits, models, aliases, samples, page):  # the busiest first
+    for routes in (inference, operation, datasets, fits, models, report, aliases, samples, page):  # the busiest first
         app.include_router(routes.router)
-    errors.install(app)
+    errors.install(app, lambda path: openapi.allowed_methods(app, path))
     app.add_middleware(Observation, metrics=metrics)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     return app

@@ -1,0 +1,41 @@
+"""The card of a model as a document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service import report
+from service.codecs import preferred
+from service.dependencies import ContextDep, ModelId, PredictTenant
+from service.errors import NotAcceptable
+from service.openapi import problems
+from service.schemas import ModelOut
+
+router = APIRouter(prefix="/v1/models", tags=["models"])
+
+TYPES = ["text/html", "application/json"]
+CONTENT: dict[str, Any] = {"text/html": {"schema": {"type": "string"}, "example": "<!doctype html>..."}}
+
+
+@router.get(
+    "/{model_id}/report",
+    operation_id="getReport",
+    summary="Get the model's card as a document",
+    description="One HTML file that refers to nothing outside; the model as `application/json`, by Accept.",
+    response_class=Response,
+    responses={200: {"description": "The document.", "content": CONTENT}, **problems(404, 406, 410)},
+)
+def get_report(request: Request, context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> Response:
+    """Picture, validation, loadings, data, parameters, versions, limits, and how to cite."""
+    accept = request.headers.get("accept", "*/*")
+    media_type = preferred(accept, TYPES)
+    if media_type is None:
+        raise NotAcceptable(accept, TYPES)
+    record = context.store.models.get(tenant, model_id)
+    model = context.models.get(tenant, record.id).model
+    out = ModelOut.with_card(record, model)
+    content = report.render(out, model) if media_type == "text/html" else out.model_dump_json()
+    disposition = f'inline; filename="{record.id}.{media_type.rpartition("/")[2]}"'
+    return Response(content, media_type=media_type, headers={"Vary": "Accept", "Content-Disposition": disposition})
