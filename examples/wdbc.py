@@ -16,15 +16,15 @@ wdbc = load_breast_cancer(as_frame=True)
 labels = wdbc.target_names[wdbc.target]
 X_train, X_test, y_train, y_test = train_test_split(wdbc.data, labels, stratify=labels, random_state=0)
 
-# %% The fit: 16 starts, and the same again inside five folds, to know what the picture is worth
+# %% The fit: 8 starts, and the same again inside five folds, to know what the picture is worth
 client = Client(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000")
 dataset = client.datasets.upload(X_train, y_train, name="wdbc, three quarters")
-fit = client.fits.submit(dataset, params={"n_components": 2, "n_starts": 16})
+fit = client.fits.submit(dataset, params={"n_components": 2, "n_starts": 8})
 model = fit.wait()  # a bar shows starts done, best divergence and time left
 
 card = model.describe()["card"]
 held_out = card["validation"]
-print(f"divergence {card['in_sample']['divergence']:.3f}, found by start {card['search']['best_start']} of 16")
+print(f"divergence {card['in_sample']['divergence']:.3f}, found by start {card['search']['best_start']} of 8")
 print(f"balanced accuracy {held_out['balanced_accuracy']:.3f} on rows left out, 95 % interval {held_out['interval']}")
 
 # %% The picture: both classes, the contours of their densities, and the boundary between them

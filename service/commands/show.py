@@ -44,7 +44,7 @@ def find(options: argparse.Namespace) -> tuple[Any, dict[str, object]]:
     from service.commands.facts import facts_of_dataset, facts_of_fit, facts_of_model
 
     if Path(options.thing).is_file():
-        from service.commands.model_source import LocalModel
+        from service.commands.local_model import LocalModel
 
         card = LocalModel(options.thing).model.card
         return card, facts_of_model(options.thing, card)
