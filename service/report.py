@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -94,7 +94,8 @@ def held_out(card: dict[str, Any]) -> str:
         [label, *counts, f"{recall:.1%}"]
         for label, counts, recall in zip(labels, validation["confusion"], validation["recall_by_class"], strict=True)
     ]
-    text = f"<p>{validation['folds']} folds, repeated {validation['repeats']} times; the whole fit inside each.</p>"
+    times = "once" if validation["repeats"] == 1 else f"{validation['repeats']} times"
+    text = f"<p>The whole fit inside each of {validation['folds']} folds, {times}.</p>"
     text += table(["true class", *(f"told as {label}" for label in labels), "recognized"], rows)
     if test := card.get("permutation_test"):
         p_value = test["p_value_of_balanced_accuracy"]
@@ -156,14 +157,17 @@ class Markup(str):
     """Text that is HTML already."""
 
 
-def table(header: Sequence[str], rows: Iterator[Any] | Sequence[Any] | Any) -> str:
-    """Numbers to the right."""
+def table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A column of nothing but numbers stands to the right."""
+    body = [list(row) for row in rows]
+    is_number = [all(str(row[j])[:1] in "+-0123456789" for row in body) for j in range(len(header))]
 
-    def cell(tag: str, value: object) -> str:
-        text = value if isinstance(value, Markup) else escape(str(value))
-        is_number = tag == "td" and str(value)[:1] in "+-0123456789"
-        return f'<{tag} class="number">{text}</{tag}>' if is_number else f"<{tag}>{text}</{tag}>"
+    def line(tag: str, values: Iterable[object]) -> str:
+        cells = []
+        for value, to_the_right in zip(values, is_number, strict=True):
+            text = value if isinstance(value, Markup) else escape(str(value))
+            cells.append(f'<{tag} class="number">{text}</{tag}>' if to_the_right else f"<{tag}>{text}</{tag}>")
+        return f"<tr>{''.join(cells)}</tr>"
 
-    head = "".join(cell("th", name) for name in header)
-    body = "".join("<tr>" + "".join(cell("td", value) for value in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    lines = "".join(line("td", row) for row in body)
+    return f"<table><thead>{line('th', header)}</thead><tbody>{lines}</tbody></table>"
