@@ -18,7 +18,7 @@ Exception
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any
@@ -133,8 +133,16 @@ STATUS: dict[type[Exception], HTTPStatus] = {
 }
 
 
-def install(app: FastAPI) -> None:
+def install(app: FastAPI, allowed_methods: Callable[[str], Sequence[str]]) -> None:
     """Answer every exception with a problem document."""
+
+    def answer_http(request: Request, error: HTTPException) -> Response:
+        """The problem of a path or method that does not exist."""
+        headers = dict(error.headers or {})
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := allowed_methods(request.url.path)):
+            headers["Allow"] = ", ".join(methods)
+        return problem(request, HTTPStatus(error.status_code), str(error.detail), headers)
+
     for kind in (RequestError, store.ContractError):
         app.add_exception_handler(kind, answer_known)
     app.exception_handler(RequestValidationError)(answer_validation)
@@ -166,12 +174,6 @@ def as_field_error(error: Mapping[str, Any]) -> FieldError:
     """What pydantic says, as pointer and sentence."""
     pointer = "".join(f"/{part}" for part in error["loc"])
     return FieldError(pointer, error["msg"].removeprefix("Value error, "), (error.get("ctx") or {}).get("fix"))
-
-
-def answer_http(request: Request, error: HTTPException) -> Response:
-    """The problem of a path or method that does not exist."""
-    status = HTTPStatus(error.status_code)
-    return problem(request, status, str(error.detail), dict(error.headers or {}))
 
 
 def answer_unknown(request: Request) -> Response:

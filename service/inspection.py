@@ -103,6 +103,11 @@ def label_errors(y: Array, n_rows: int, pointer: str) -> Iterator[FieldError]:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         yield FieldError(f"{pointer}/y", "labels are not finite", "send one label a row")
         return
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        yield FieldError(
+            f"{pointer}/y", "labels are no whole numbers: a quantity has no classes", "send classes as text"
+        )
+        return
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
         yield FieldError(f"{pointer}/y", f"there is {len(classes)} class, not 2 or more", "send rows of two classes")

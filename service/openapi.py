@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,7 @@ def build(app: FastAPI) -> dict[str, Any]:
     for name, example in examples.OF_SCHEMAS.items():  # put in here, because FastAPI takes every null out of its own
         made["components"]["schemas"][name]["examples"] = [example]
     drop_unused(made)
+    drop_null_parameters(made)
     return dict(made)
 
 
@@ -113,6 +115,24 @@ def drop_unused(made: dict[str, Any]) -> None:
                 del operation["responses"]["422"]
     for unused in ("HTTPValidationError", "ValidationError"):
         made["components"]["schemas"].pop(unused, None)
+
+
+def drop_null_parameters(made: dict[str, Any]) -> None:
+    """A parameter in path, query or header is left out, never null, whatever Python calls its default."""
+    for operations in made["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                schema = parameter["schema"]
+                kinds = [kind for kind in schema.pop("anyOf", ()) if kind != {"type": "null"}]
+                schema.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {})
+
+
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """The methods of all operations on a path; a router alone knows only of the first that matches."""
+    for template, operations in document(app)["paths"].items():
+        if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)), path):
+            return sorted(map(str.upper, operations))
+    return []
 
 
 def render(app: FastAPI) -> str:

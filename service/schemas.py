@@ -24,6 +24,8 @@ from worker.contract.records import (
 DEFAULT_METHOD = "melm"
 T = TypeVar("T")
 
+Row = Annotated[list[float], Field(min_length=1)]
+
 
 Name = Annotated[str, Field(max_length=200)]
 Metadata = Annotated[
@@ -53,7 +55,7 @@ class RowsByPosition(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    X: list[list[float]] = Field(description="Rows of equal length, numbers only.")
+    X: Annotated[list[Row], Field(min_length=1)] = Field(description="Rows of equal length, numbers only.")
 
 
 class RowsByName(BaseModel):
@@ -61,7 +63,9 @@ class RowsByName(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    rows: list[dict[str, float]] = Field(description="One object a row: feature name to number.")
+    rows: Annotated[list[Annotated[dict[str, float], Field(min_length=1)]], Field(min_length=1)] = Field(
+        description="One object a row: feature name to number."
+    )
 
 
 class DataIn(BaseModel):
@@ -69,8 +73,10 @@ class DataIn(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    X: list[list[float]] = Field(description="Rows of equal length, numbers only.")
-    y: list[Label] = Field(description="One label a row: all text, all numbers or all booleans.")
+    X: Annotated[list[Row], Field(min_length=1)] = Field(description="Rows of equal length, numbers only.")
+    y: Annotated[list[Label], Field(min_length=1)] = Field(
+        description="One label a row: all text, all whole numbers or all booleans."
+    )
     feature_names: list[str] | None = Field(default=None, description="One name a column.")
 
 

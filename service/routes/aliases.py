@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Request, Response
@@ -9,7 +10,6 @@ from fastapi import APIRouter, Header, Path, Request, Response
 from service import examples
 from service.body import parse
 from service.dependencies import Body, ContextDep, FitTenant, PredictTenant
-from service.errors import FieldError, Invalid
 from service.openapi import ETAG, LOCATION, body, problems
 from service.schemas import AliasList, AliasOut, AliasPut
 
@@ -25,6 +25,7 @@ Alias = Annotated[
 ]
 IfMatch = Annotated[str | None, Header(description="The ETag that the alias must have, or `*`: it must be there.")]
 IfNoneMatch = Annotated[str | None, Header(description="`*`: the alias must not be there yet.")]
+NO_VERSION = -1  # that no alias ever has
 
 
 @router.get("", operation_id="listAliases", summary="List aliases", responses=problems())
@@ -93,14 +94,10 @@ def delete_alias(context: ContextDep, tenant: FitTenant, alias: Alias, if_match:
 
 
 def expected_version(if_match: str | None, if_none_match: str | None) -> int | None:
-    """The version that must be there: 0 for none, None for any."""
-    if if_none_match is not None and if_none_match.strip() == "*":
+    """The version that must be there: 0 for none, None for any. An ETag that no alias ever had matches none."""
+    if if_none_match == "*":
         return 0
-    if if_match is None or if_match.strip() == "*":
+    if if_match is None or if_match == "*":
         return None
-    version = if_match.strip().strip('"')
-    if not (version.isascii() and version.isdecimal() and len(version) < 10):
-        raise Invalid(
-            [FieldError("/header/if-match", "is not one ETag of an alias", "send the ETag that getAlias gave")]
-        )
-    return int(version)
+    found = re.fullmatch(r'"(\d{1,9})"', if_match, flags=re.ASCII)
+    return int(found[1]) if found else NO_VERSION

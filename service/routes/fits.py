@@ -32,7 +32,7 @@ router = APIRouter(prefix="/v1/fits", tags=["fits"])
 
 HEARTBEAT_SECONDS = 15
 JSON_ONLY = frozenset({"application/json"})
-EVENT_ID = r"^\d{1,20}(-\d{1,20})?$"
+EVENT_ID = r"^\d{1,15}(-\d{1,15})?$"
 ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
     200: {"description": "The fit has ended.", "model": FitOut, "headers": {"Location": LOCATION}},
     202: {"description": "The fit goes on.", "headers": {"Location": LOCATION, "Retry-After": RETRY_AFTER}},

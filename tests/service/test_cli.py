@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shlex
+import signal
 import subprocess
 import sys
 from argparse import ArgumentParser
@@ -22,7 +24,7 @@ from melm.remote import Client, FitFailed, Interrupted
 from service.cli import main, parser
 from service.commands.failure import CommandError, ExitCode, explained
 from tests.running_service import RunningService
-from tests.servers import wait_until
+from tests.servers import ROOT, wait_until
 from tests.service import samples
 
 HEAVY = {"celery", "fastapi", "httpx2", "numpy", "pydantic", "redis", "scipy", "shtab", "sklearn", "tqdm", "uvicorn"}
@@ -241,6 +243,29 @@ def test_a_fit_is_canceled(melm: Melm, service: RunningService) -> None:
         fit = client.fits.attach(submitted["id"])
         wait_until(lambda: fit.refresh().status == "canceled")
     assert melm("cancel", fit.id, "--url", service.url) == f"{fit.id} is canceled\n"
+
+
+def test_ctrl_c_leaves_the_fit_running_and_says_so(service: RunningService) -> None:
+    generator = np.random.default_rng(1)
+    X = generator.normal(size=(2_000, 20))
+    Path("long.npz").write_bytes(samples.npz(X=X, y=(X[:, 0] > 0).astype(int)))
+    program = "import sys; from service.cli import main; sys.exit(main())"
+    watch = [sys.executable, "-c", program, "fit", "long.npz", "--starts", "500", "--watch", "--url", service.url]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with (
+        Client(service.url) as client,
+        subprocess.Popen(watch, stderr=subprocess.PIPE, text=True, env=environment) as melm,
+    ):
+        before = {fit.id for fit in client.fits}
+        fit = wait_until(
+            lambda: next((fit for fit in client.fits.list(status="running") if fit.id not in before), None)
+        )
+        melm.send_signal(signal.SIGINT)
+        _, said = melm.communicate()
+        assert melm.returncode == ExitCode.INTERRUPTED
+        assert said == f"melm: {fit.id} goes on; 'melm show {fit.id} --url {service.url}' says how it stands\n"
+        assert fit.refresh().record.is_active
+        fit.cancel()
 
 
 def test_exit_codes_tell_what_went_wrong(melm: Melm, service: RunningService) -> None:

@@ -44,6 +44,7 @@ class TestDatasets:
             (data(y=["a", "a", "a", "b"]), ["/y"]),
             (data(y=["a", "a", "b"]), ["/y"]),
             (data(y=["a", 1, "b", "b"]), ["/y"]),
+            (data(y=[0.5, 0.5, 1.5, 1.5]), ["/y"]),
             (data(y=["a", None, "b", "b"]), ["/y/1"]),
             (data(X=[[0, 1], [1], [2, 3], [3]]), ["/X/1", "/X/3"]),
             (data(X=[[0, "x"], [1, None], [2, 3], [3, True]]), ["/X/0/1", "/X/1/1", "/X/3/1"]),
@@ -228,7 +229,7 @@ class TestModels:
         assert_problem(client.put("/v1/aliases/errors", content=b"{", headers=JSON), 400)
         match = {"If-Match": '"7"'}
         assert_problem(client.put("/v1/aliases/errors", json={"model_id": model_id}, headers=match), 412)
-        assert_problem(client.put("/v1/aliases/errors", json={"model_id": model_id}, headers={"If-Match": "x"}), 422)
+        assert_problem(client.put("/v1/aliases/errors", json={"model_id": model_id}, headers={"If-Match": "x"}), 412)
 
     def test_a_model_that_an_alias_names_stays(self, client: httpx2.Client, dataset_id: str) -> None:
         model = samples.fit(client, {"dataset_id": dataset_id, "method": "lda", "validation": None, "force": True})

@@ -109,7 +109,7 @@ def test_probabilities_and_density(client: httpx2.Client, model_id: str) -> None
 
 def test_labels_keep_their_kind(client: httpx2.Client) -> None:
     column = [[float(value)] for value in range(8)]
-    for labels in ([0] * 4 + [1] * 4, [False] * 4 + [True] * 4, [0.5] * 4 + [1.5] * 4, ["0"] * 4 + ["1"] * 4):
+    for labels in ([0] * 4 + [1] * 4, [False] * 4 + [True] * 4, [0.0] * 4 + [1.0] * 4, ["0"] * 4 + ["1"] * 4):
         ask = {
             "data": {"X": column, "y": labels},
             "method": "pca",
