@@ -77,7 +77,7 @@ def test_what_a_page_says_works(
 
 def test_every_block_says_what_it_is() -> None:
     blocks = [block for page in PAGES for block in blocks_of(page)]
-    unknown = [block for block in blocks if block.language not in SHOWN_ONLY | {"bash", "python"}]
+    unknown = [block for block in blocks if block.language not in SHOWN_ONLY | {"bash", "sh", "python"}]
     assert not unknown
 
 

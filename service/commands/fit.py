@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from service.commands.options import add_command, add_json, add_table, add_url
 
 if TYPE_CHECKING:
+    from melm.remote import Fit, Model
     from service.commands.options import Commands
     from service.commands.table_file import TableFile
 
@@ -95,7 +96,7 @@ def fit_there(options: argparse.Namespace, file: TableFile, params: dict[str, An
         document: Any = fit.record
         facts = facts_of_fit(fit.record)
         if options.watch:
-            model = fit.wait()
+            model = wait(fit, options.url)
             if options.output is not None:
                 model.download(options.output)
             document = model.describe()
@@ -104,3 +105,14 @@ def fit_there(options: argparse.Namespace, file: TableFile, params: dict[str, An
         write_json(document)
     else:
         write_facts(facts)
+
+
+def wait(fit: Fit, url: str) -> Model:
+    """Follow the fit to its end; Ctrl-C leaves it running."""
+    from melm.remote import Interrupted
+
+    try:
+        return fit.wait(on_interrupt="detach")
+    except Interrupted:
+        message = f"{fit.id} goes on; 'melm show {fit.id} --url {url}' says how it stands"
+        raise Interrupted(fit.id, message, canceled=False) from None

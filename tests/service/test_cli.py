@@ -252,16 +252,12 @@ def test_ctrl_c_leaves_the_fit_running_and_says_so(service: RunningService) -> N
     program = "import sys; from service.cli import main; sys.exit(main())"
     watch = [sys.executable, "-c", program, "fit", "long.npz", "--starts", "500", "--watch", "--url", service.url]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with (
-        Client(service.url) as client,
-        subprocess.Popen(watch, stderr=subprocess.PIPE, text=True, env=environment) as melm,
-    ):
+    with Client(service.url) as client:
         before = {fit.id for fit in client.fits}
-        fit = wait_until(
-            lambda: next((fit for fit in client.fits.list(status="running") if fit.id not in before), None)
-        )
-        melm.send_signal(signal.SIGINT)
-        _, said = melm.communicate()
+        with subprocess.Popen(watch, stderr=subprocess.PIPE, text=True, env=environment) as melm:
+            (fit,) = wait_until(lambda: [fit for fit in client.fits.list(status="running") if fit.id not in before])
+            melm.send_signal(signal.SIGINT)
+            _, said = melm.communicate()
         assert melm.returncode == ExitCode.INTERRUPTED
         assert said == f"melm: {fit.id} goes on; 'melm show {fit.id} --url {service.url}' says how it stands\n"
         assert fit.refresh().record.is_active
