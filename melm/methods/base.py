@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from melm.fitting import assemble
+from melm.fitting import assemble, class_priors
 from melm.labelled import Labelled
 from melm.model import Model
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
@@ -89,6 +89,7 @@ class DirectMethod(Method[D]):
 
     def plan(self, data: Labelled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         problem = data.problem(parameters.covariance, resamples)
+        class_priors(parameters.priors, problem.rows.counts)
         self.check(problem, parameters)
         (result,) = yield Stage("projection", [Unit(f"{name}projection", {}, resamples)])
         if result is None:
@@ -111,7 +112,7 @@ class DirectMethod(Method[D]):
         return {"projection": found.projection, "offset": found.offset, "warnings": list(found.warnings)}
 
     def check(self, problem: Problem, parameters: D) -> None:
-        """Raise ValueError where the method cannot project these rows as the parameters ask."""
+        """Raise ValueError, before any work is done, where the method cannot fit these rows as the parameters ask."""
         if isinstance(parameters, Parameters) and parameters.n_components > problem.n_dimensions:
             raise ValueError(
                 f"n_components={parameters.n_components} is larger than the number of dimensions in which the rows "

@@ -12,7 +12,7 @@ from melm.methods.convergence import fit_quietly
 from melm.problem import Problem
 from melm.rows import Array
 
-MAX_ROWS = 10_000  # a step holds several numbers for each pair of rows
+MAX_ROWS = 5_000  # every step compares all pairs: minutes here, and hours not far beyond
 
 
 class NcaParameters(Parameters):
@@ -26,7 +26,7 @@ class Nca(DirectMethod[NcaParameters]):
 
     Distances are softened by an exponential, which features of large scale would saturate, so the features are
     standardized, as is common practice. The climb begins at the principal components. Neighborhoods do not change when
-    the map is turned; it is turned onto the principal axes of what it shows. At most 10,000 rows.
+    the map is turned; it is turned onto the principal axes of what it shows. At most 5,000 rows.
     """
 
     name = "nca"

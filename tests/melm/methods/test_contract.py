@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from melm import model_file
 from melm.labelled import Labelled
 from melm.methods import METHODS, fit, plan_fit, run_unit
+from melm.methods.base import DirectMethod
 from melm.model import Model
 from melm.plan import NothingFitted, Stage, run_plan
 from melm.validation import Validation
@@ -155,6 +156,13 @@ def test_bad_parameters_are_refused_by_name(name: str, parameters: dict[str, Any
 def test_priors_that_do_not_fit_the_classes_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="priors"):
         fit_quickly(name, priors=[0.5, 0.5])
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if isinstance(METHODS[name], DirectMethod)])
+def test_what_cannot_be_fitted_is_refused_before_any_work(name: str) -> None:
+    parameters = METHODS[name].Parameters.model_validate({"priors": [0.5, 0.5]})
+    with pytest.raises(ValueError, match="priors"):
+        next(plan_fit(name, Labelled.check(X, y), parameters))
 
 
 @every_method
