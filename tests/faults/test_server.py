@@ -12,7 +12,7 @@ import pytest
 from tests.faults.deployment import NEVER, TENANT, Deployment, deployment
 from tests.servers import wait_until
 from tests.worker.samples import submission, two_blobs
-from worker.contract.errors import StoreFull, StoreUnavailable
+from worker.contract.errors import NotFound, StoreFull, StoreUnavailable
 from worker.contract.records import Status
 
 
@@ -136,6 +136,8 @@ def test_a_truncated_file_loses_only_what_was_cut(tmp_path: Path) -> None:
         log.write_bytes(log.read_bytes()[:-7])
         deployed.server.start()
         assert [deployed.get(fit).status for fit in fits[:2]] == [Status.QUEUED] * 2
+        with pytest.raises(NotFound):
+            deployed.get(deployed.fits.pop())
         with deployed.worker():
             for fit in fits[:2]:
                 deployed.wait_for_end(fit)
