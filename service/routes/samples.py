@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +14,7 @@ from worker.contract.errors import NotFound
 
 router = APIRouter(prefix="/v1/samples", tags=["samples"])
 
-EXAMPLE = {
+EXAMPLE: dict[str, Any] = {
     "name": "iris",
     "title": "Irises",
     "description": "Sepals and petals of three species.",

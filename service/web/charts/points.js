@@ -7,19 +7,19 @@ const VERTEX = `
   uniform mat4 view;
   uniform float pixelRatio;
   varying vec3 shade;
-  varying vec3 look;
+  varying vec4 look;
   void main() {
     gl_Position = view * vec4(position, 1.0);
     gl_PointSize = (style.z + 2.0) * pixelRatio;
     shade = color;
-    look = vec3(style.xy, style.z * pixelRatio);
+    look = vec4(style.xy, style.z * pixelRatio, 1.4 * pixelRatio); // the last is the width of a ring
   }`;
 
 const FRAGMENT = `
   precision mediump float;
   uniform float opacity;
   varying vec3 shade;
-  varying vec3 look;
+  varying vec4 look;
   float reach(vec2 p) {
     if (look.x < 0.5) return length(p);
     if (look.x < 1.5) return max(abs(p.x), abs(p.y)) * 1.15;
@@ -32,7 +32,7 @@ const FRAGMENT = `
     float edge = 1.2 / radius;
     float distance = reach(p);
     float alpha = 1.0 - smoothstep(1.0 - edge, 1.0, distance);
-    float width = min(0.75, 3.0 / radius);
+    float width = look.w / radius;
     alpha *= look.y > 0.5 ? smoothstep(1.0 - width - edge, 1.0 - width, distance) : opacity;
     gl_FragColor = vec4(shade * alpha, alpha);
   }`;

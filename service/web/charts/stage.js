@@ -5,7 +5,7 @@ import { PointLayer } from "./points.js";
 import { bytesOf, colorOf, shapeOf } from "./palette.js";
 
 const REACH = 14; // pixels within which the pointer finds a point
-const SIZES = { seen: 7, "held out": 8, new: 15 };
+const SIZES = { seen: 7, "held out": 9, new: 15 };
 const CROWD = 3000; // points; more are drawn smaller and fainter
 
 export class Stage {

@@ -5,7 +5,7 @@ import { writeRow } from "../csv.js";
 import { element } from "../element.js";
 import { short } from "../words.js";
 
-const MOST_DRAWN = 50_000;
+export const MOST_DRAWN = 50_000;
 const SHOWN_VALUES = 8;
 
 // { positions, codes, kinds, describe }. With the table at hand every row is drawn and can be named; otherwise the

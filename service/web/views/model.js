@@ -12,7 +12,7 @@ import { chosenOf, titleOf } from "../methods.js";
 import { curlSnippet, pythonSnippet } from "../snippets.js";
 import { loading } from "../states.js";
 import { count, percent, plural, score, short } from "../words.js";
-import { trainingCloud } from "./cloud.js";
+import { MOST_DRAWN, trainingCloud } from "./cloud.js";
 import { newRows } from "./new_rows.js";
 import { Picture } from "./picture.js";
 
@@ -24,7 +24,10 @@ export async function modelView(context, modelId) {
 }
 
 export async function showModel({ place, signal, setTitle }, modelId, fit) {
-  const [model, plot] = await Promise.all([get(`v1/models/${modelId}`, { signal }), get(`v1/models/${modelId}/plot`, { signal })]);
+  const [model, plot] = await Promise.all([
+    get(`v1/models/${modelId}`, { signal }),
+    get(`v1/models/${modelId}/plot?max_points=${MOST_DRAWN}`, { signal }),
+  ]);
   const table = model.dataset_id ? await findTable(model.dataset_id) : undefined;
   const picture = new Picture(model, plot, await trainingCloud(model, plot, table, signal), table);
   const name = model.name ?? fit?.name ?? model.id;
@@ -32,7 +35,6 @@ export async function showModel({ place, signal, setTitle }, modelId, fit) {
   replace(
     place,
     await heading(model, fit, name),
-    warnings(model),
     element("div", { class: "pair" }, inSample(model, picture), heldOut(model)),
     ...checks(model),
     makeUp(model),
@@ -53,10 +55,11 @@ async function heading(model, fit, name) {
   );
 }
 
-function warnings({ card }) {
-  const texts = card.warnings ?? [];
-  return texts.length > 0 && element("ul", { class: "problems" }, texts.map((text) => element("li", {}, text.replaceAll("divergence", "separation"))));
+function warnings({ warnings: texts = [] }) {
+  return texts.length > 0 && element("ul", { class: "problems" }, texts.map((text) => element("li", {}, asSeparation(text))));
 }
+
+const asSeparation = (text) => text.replaceAll("divergence", "separation");
 
 function inSample(model, picture) {
   const accuracy = model.card.in_sample?.leave_one_out_balanced_accuracy;
@@ -88,21 +91,29 @@ function heldOut({ card, classes }) {
         element("div", { class: "panel-head" }, head(score(validation.balanced_accuracy), `balanced accuracy, ${percent(validation.confidence)} interval ${score(validation.interval[0])} to ${score(validation.interval[1])}`)),
         scoreScale(validation),
         element("p", { class: "verdict" }, verdict(card)),
+        shuffled(card),
         confusion(validation.confusion, classes),
+        warnings(card),
       ]
     : [
         element("div", { class: "panel-head" }, head("–", "not judged on held-out rows")),
         element("p", { class: "verdict" }, "This fit was not repeated on a part of the rows. However clear the picture looks, it does not say whether the separation is real. Fit again with held-out folds."),
+        warnings(card),
       ];
   return element("section", { class: "panel held-out", "aria-labelledby": "held-out-title" }, content);
 }
 
 function verdict({ validation, in_sample: inSample }) {
-  const { balanced_accuracy: mean, interval, chance } = validation;
-  const loss = (inSample?.leave_one_out_balanced_accuracy ?? mean) - mean;
-  if (interval[0] <= chance) return "The separation does not hold. On rows it has not seen, this view does no better than guessing: the picture shows noise.";
+  const loss = (inSample?.leave_one_out_balanced_accuracy ?? 0) - validation.balanced_accuracy;
+  if (!validation.is_real) return "The separation does not hold. On rows it has not seen, this view does no better than guessing: the picture shows noise.";
   if (loss > 0.1) return "Part of the separation holds. The picture looks better than it is: expect the held-out score on new rows.";
   return "The separation holds. Rows that it has not seen fall where the picture says.";
+}
+
+function shuffled({ permutation_test: test }) {
+  if (!test) return null;
+  const p = test.p_value_of_balanced_accuracy ?? test.p_value_of_divergence;
+  return element("p", {}, `Against ${plural(test.permutations, "fit")} to shuffled classes: p = ${score(p)}.`);
 }
 
 function confusion(counts, classes) {
@@ -130,18 +141,25 @@ function checks(model) {
 
 function makeUp({ card }) {
   if (!card.loadings?.length) return null;
-  const content = element("div", { class: "axes" });
-  const show = (key, title) => {
-    const axes = card[key][0].map((_, axis) => bars(card.features, card[key].map((row) => row[axis]), `z${axis}: ${title}`));
-    replace(content, axes);
-  };
+  const perAxis = (key, title) => () =>
+    card[key][0].map((_, axis) => {
+      const column = (rows) => rows?.map((row) => row[axis]);
+      const interval = card.stability && { low: column(card.stability[key].low), high: column(card.stability[key].high) };
+      return bars(card.features, column(card[key]), `z${axis}: ${title}${interval ? ", with 95 % intervals" : ""}`, interval);
+    });
+  const lost = (key, title) => () => bars(card.features, card.importance[key], title);
+  const measures = [
+    ["standardized weight", perAxis("loadings", "standardized weight")],
+    ["correlation with the axis", perAxis("axis_correlations", "correlation with the axis")],
+    card.importance?.balanced_accuracy_drop && ["what held-out accuracy loses without it", lost("balanced_accuracy_drop", "loss of held-out balanced accuracy when the feature is shuffled")],
+    card.importance?.divergence_drop && ["what the separation loses without it", lost("divergence_drop", "loss of separation when the feature is shuffled")],
+  ].filter(Boolean);
+  const content = element("div", { class: "axes" }, measures[0][1]());
   const choose = element(
     "select",
-    { "aria-label": "Measure", onchange: (event) => show(event.target.value, event.target.selectedOptions[0].textContent) },
-    element("option", { value: "loadings" }, "standardized weight"),
-    element("option", { value: "axis_correlations" }, "correlation with the axis"),
+    { "aria-label": "Measure", onchange: (event) => replace(content, measures[Number(event.target.value)][1]()) },
+    measures.map(([title], index) => element("option", { value: String(index) }, title)),
   );
-  show("loadings", "standardized weight");
   return element("section", {}, element("div", { class: "row" }, element("h2", {}, "What makes up the picture"), choose), content);
 }
 
@@ -164,6 +182,7 @@ function takeAway(model, params, picture, name, signal) {
     ["Model (.npz)", async () => save(await (await request(`v1/models/${model.id}/file`, { signal, headers: { Accept: "application/x-npz" } })).blob(), `${file}.npz`)],
     ["Picture (PNG)", async () => save(await rasterize(await svg()), `${file}.png`)],
     ["Picture (SVG)", async () => save(await svg(), `${file}.svg`)],
+    ["Report (HTML)", async () => save(await (await request(`v1/models/${model.id}/report`, { signal, headers: { Accept: "text/html" } })).blob(), `${file}.html`)],
     picture.plot.n_components > 1 && ["Projected rows (CSV)", () => save(new Blob([projectedRows(picture)], { type: "text/csv" }), `${file}-projected.csv`)],
   ].filter(Boolean);
   return element(

@@ -19,7 +19,8 @@ export async function fitOptions() {
     ]),
   );
   const method = element("select", { id: "method" }, methods.map(({ name, title }) => element("option", { value: name }, title)));
-  const folds = element("input", { id: "folds", type: "number", min: "0", max: "20", value: "5" });
+  const number = (id, most, value) => element("input", { id, type: "number", min: "0", max: String(most), value });
+  const [folds, permutations, bootstraps] = [number("folds", 20, "5"), number("permutations", 1000, "0"), number("bootstraps", 1000, "0")];
   const parameters = element("div", { class: "fields" });
   let fields = [];
   const choose = () => {
@@ -35,13 +36,15 @@ export async function fitOptions() {
     element("summary", {}, "Advanced"),
     field("Method", method),
     field("Held-out folds", folds, "The whole fit is repeated that often on a part of the rows and judged on the rest; 0 switches it off."),
+    field("Fits to shuffled classes", permutations, "How often chance does as well: a p-value. Each costs as much as the fit itself, folds included."),
+    field("Fits to rows drawn anew", bootstraps, "How stable the view is: intervals for its weights. Each costs as much as the fit itself."),
     parameters,
   );
   const read = () => {
     const params = { n_components: Number(dimensions.querySelector(":checked").value) };
     for (const { name, value } of fields.map((each) => each.read())) if (value !== undefined) params[name] = value;
-    const repeats = Number(folds.value);
-    return { method: method.value, params, validation: repeats >= 2 ? { folds: repeats } : null };
+    const validation = { folds: Number(folds.value), permutations: Number(permutations.value), bootstraps: Number(bootstraps.value) };
+    return { method: method.value, params, validation: validation.folds >= 2 ? validation : null };
   };
   return { dimensions, advanced, read };
 }
