@@ -34,7 +34,7 @@ STORED_ONCE = "The same content is stored once: sending it again answers 200 wit
             "headers": {"Location": LOCATION},
         },
         201: {"description": "Stored.", "headers": {"Location": LOCATION}},
-        **problems(400, 408, 409, 413, 415, 422),
+        **problems(400, 408, 409, 410, 413, 415, 422),
     },
     openapi_extra=body("DatasetCreate", shown={"irises": examples.DATASET_CREATE}),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from melm import model_file
+from melm import model_file, onnx_file
 from melm.model import Model
 from service import examples, plot
 from service.codecs import Limits, codec_for_body, npy, preferred
@@ -29,7 +30,7 @@ from worker.contract.records import ModelRecord
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 
-FILE_TYPES = {"application/x-npz": "the whole model", "application/x-npy": "the projection alone"}
+FILE_TYPES = ["application/x-npz", "application/x-npy", *(["application/x-onnx"] if find_spec("onnx") else [])]
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 ORTHONORMAL_TOLERANCE = 1e-6
 IfNoneMatch = Annotated[str | None, Header(description="An ETag that the client has; 304 while it holds.")]
@@ -54,7 +55,7 @@ def list_models(
     status_code=201,
     responses={
         201: {"description": "Stored.", "headers": {"Location": LOCATION}},
-        **problems(400, 408, 409, 413, 415, 422),
+        **problems(400, 408, 409, 410, 413, 415, 422),
     },
     openapi_extra=binary_body("application/x-npz"),
 )
@@ -129,7 +130,8 @@ def matches(header: str | None, current: str) -> bool:
     "/{model_id}/file",
     operation_id="getModelFile",
     summary="Download a model",
-    description="The whole model as `application/x-npz`, or the projection alone as `application/x-npy`, by Accept.",
+    description="The whole model as `application/x-npz`, the projection alone as `application/x-npy`, or, where the "
+    "extra is installed, projection and classifier for other runtimes as `application/x-onnx`: by Accept.",
     response_class=Response,
     responses={
         200: {
@@ -146,9 +148,9 @@ def get_model_file(
 ) -> Response:
     """The model as a file, without pickle."""
     accept = request.headers.get("accept", "*/*")
-    media_type = preferred(accept, list(FILE_TYPES))
+    media_type = preferred(accept, FILE_TYPES)
     if media_type is None:
-        raise NotAcceptable(accept, list(FILE_TYPES))
+        raise NotAcceptable(accept, FILE_TYPES)
     record = context.store.models.get(tenant, model_id)
     suffix = media_type.removeprefix("application/x-")
     headers = {
@@ -161,7 +163,8 @@ def get_model_file(
     if suffix == "npz":
         content = context.store.models.file(tenant, record.id)
     else:
-        content = npy.write_npy(context.models.get(tenant, record.id).model.projection)
+        model = context.models.get(tenant, record.id).model
+        content = npy.write_npy(model.projection) if suffix == "npy" else onnx_file.dump(model)
     return Response(content, headers=headers, media_type=media_type)
 
 

@@ -44,14 +44,13 @@ def free_port() -> int:
 @contextmanager
 def api_process(redis_url: str, log: Path, **settings: object) -> Iterator[Api]:
     """A running API with these settings: `max_rows=10` and the like."""
-    port = free_port()
-    given = {"redis_url": redis_url, "port": port, **settings}
+    given = {"redis_url": redis_url, "port": free_port(), **settings}
     environment = {**os.environ, **{variable(name): str(value) for name, value in given.items()}}
     with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "service"], cwd=ROOT, env=environment, stdout=output, stderr=output
         )
-    api = Api(f"http://127.0.0.1:{port}", process, log)
+    api = Api(f"http://127.0.0.1:{given['port']}", process, log)
     try:
         wait_until(lambda: process.poll() is not None or is_alive(api.url))
         if process.poll() is not None:

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import httpx2
 import numpy as np
+import onnxruntime
 import pytest
 
 from tests.service import samples
@@ -100,3 +101,13 @@ def test_plot(client: httpx2.Client, dataset_id: str, n_components: int, n_panel
     assert drawn.headers["Content-Type"] == "image/svg+xml"
     root = ET.fromstring(drawn.text)  # noqa: S314 (our own drawing)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_a_model_as_onnx_runs_elsewhere(client: httpx2.Client, model_id: str) -> None:
+    response = client.get(f"/v1/models/{model_id}/file", headers={"Accept": "application/x-onnx"})
+    assert response.headers["content-type"] == "application/x-onnx"
+    session = onnxruntime.InferenceSession(response.content, providers=["CPUExecutionProvider"])
+    rows = np.array(samples.irises()["X"], dtype=np.float64)
+    label, _, _ = session.run(["label", "probabilities", "Z"], {"X": rows})
+    asked = client.post(f"/v1/models/{model_id}/predict", json={"X": rows.tolist()}).json()["predictions"]
+    assert np.mean([a == b for a, b in zip(label.tolist(), asked, strict=True)]) > 0.99
