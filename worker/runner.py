@@ -94,7 +94,7 @@ class Runner:
             else:
                 report = self._run(fit, lease, claim.arguments, data)
                 # A full server takes no messages: whoever has a fit in hand then stays with it.
-                carry_on = time.monotonic() < turn_ends_at or self._patiently(self._store.connection.is_full)
+                carry_on = time.monotonic() < turn_ends_at or self._patiently(self._store.is_full)
                 following = self._patiently(self._store.units.complete, lease, self._process, report, carry_on=carry_on)
         except Stopped:
             return self._stop(lease)

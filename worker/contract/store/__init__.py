@@ -36,6 +36,10 @@ class Store:
         """Raise StoreUnavailable unless the server answers."""
         self.connection.call("PING")
 
+    def is_full(self) -> bool:
+        """Whether the server nears its memory limit."""
+        return self.connection.is_full()
+
     def tenants(self) -> list[str]:
         """All tenants that ever stored something."""
         return self.connection.tenants()

@@ -223,7 +223,7 @@ def test_a_retry_keeps_results_and_forgets_errors(store: Store, tenant: str) -> 
 
 
 def test_out_of_time_is_like_keep_best(store: Store, tenant: str) -> None:
-    first = held(opened(store, tenant, ["a", "b", "c"], budget=0.05))
+    first = held(opened(store, tenant, ["a", "b", "c"], budget=0.5))
     deadline = store.fits.get(tenant, first.fit_id).deadline
     assert deadline is not None
     wait_until(lambda: store.connection.now() >= deadline)
@@ -232,7 +232,7 @@ def test_out_of_time_is_like_keep_best(store: Store, tenant: str) -> None:
 
 
 def test_out_of_time_is_noticed_when_nobody_works(store: Store, tenant: str) -> None:
-    lease = held(opened(store, tenant, ["a", "b", "c"], budget=0.05))
+    lease = held(opened(store, tenant, ["a", "b", "c"], budget=0.5))
     wait_until(lambda: lease.fit_id in store.units.due(tenant))
     assert store.units.redispatch(tenant, lease.fit_id, judge_leases=False) == 1
     assert not store.units.is_held(lease)

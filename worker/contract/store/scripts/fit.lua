@@ -131,6 +131,14 @@ local function give_up(unit, failure)
   redis.call('HSET', ERRORS, unit, failure)
 end
 
+local function recover(unit) -- its process is lost: a message stands for it again
+  drop_lease(unit)
+  redis.call('ZADD', TODO, at + a.grace_ms, unit)
+  redis.call('HINCRBY', META, 'recoveries', 1)
+  count('recoveries_total', 1)
+  event('recovered', cjson.encode({ unit = unit, attempts = tonumber(redis.call('HGET', ATTEMPTS, unit)) }))
+end
+
 local function grant(unit)
   if get('status') == 'queued' then
     move('running')
@@ -145,7 +153,6 @@ local function grant(unit)
   redis.call('HINCRBY', ATTEMPTS, unit, 1)
   redis.call('HSET', LEASES, a.fit .. ' ' .. unit, fence .. ' ' .. a.process)
   redis.call('ZADD', TODO, at + a.lease_ms, unit)
-  redis.call('HDEL', META, 'resends')
   redis.call('HSET', key('metrics'), 'claimed_at', at)
   return fence
 end

@@ -14,6 +14,7 @@ end
 drop_lease(PLAN)
 redis.call('DEL', TODO, WAITING, UNITS, ATTEMPTS)
 set('stage', a.stage)
+redis.call('HDEL', META, 'resends')
 for index, name in ipairs(a.names) do
   redis.call('RPUSH', WAITING, name)
   redis.call('HSET', UNITS, name, ARGV[index + 1])

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Find what is overdue: leases that nobody renewed (unless the caller cannot know that), messages that nobody took.
--- Messages that wait in a long queue look like lost ones; so the grace doubles as long as nothing of the fit is begun.
+-- Messages that wait in a long queue look like lost ones; so the grace doubles with every time that one is sent again, up
+-- to sixteenfold, until the next stage: a queue must not grow because it is long.
 if not is_active() then
   redis.call('ZREM', ACTIVE, a.fit)
   return { 'ended', 0 }
@@ -9,15 +10,11 @@ local n_messages, resends = cut_when_out_of_time() and 1 or 0, nil
 for _, unit in ipairs(redis.call('ZRANGEBYSCORE', TODO, '-inf', at)) do
   local fence = lease(unit)
   if fence and a.judge_leases then
-    drop_lease(unit)
-    redis.call('ZADD', TODO, at + a.grace_ms, unit)
-    redis.call('HINCRBY', META, 'recoveries', 1)
-    count('recoveries_total', 1)
-    event('recovered', cjson.encode({ unit = unit, attempts = tonumber(redis.call('HGET', ATTEMPTS, unit)) }))
+    recover(unit)
     n_messages = n_messages + 1
   elseif not fence then
     resends = resends or redis.call('HINCRBY', META, 'resends', 1)
-    redis.call('ZADD', TODO, at + a.grace_ms * 2 ^ math.min(resends - 1, 6), unit)
+    redis.call('ZADD', TODO, at + a.grace_ms * 2 ^ math.min(resends - 1, 4), unit)
     n_messages = n_messages + 1
   end
 end
