@@ -53,7 +53,7 @@ class Fold:
         from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        splitter = kind(self.n_folds, shuffle=True, random_state=self.seed)
+        splitter = kind(self.n_folds, shuffle=True, random_state=self.seed % 2**32)
         train, held_out = list(splitter.split(np.zeros(len(codes)), codes, groups))[self.index]
         return train, held_out
 

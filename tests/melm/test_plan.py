@@ -127,3 +127,8 @@ def test_resamples_survive_json() -> None:
 def test_a_plan_that_fits_nothing_says_so() -> None:
     with pytest.raises(NothingFitted):
         run_plan(counting("a", 1), lambda stage: [None, None])
+
+
+def test_a_seed_of_any_size_makes_folds() -> None:
+    y = np.arange(20) % 2
+    assert len(hold_out((Fold(0, 5, seed=2**40),), y).rows) == 4
