@@ -70,7 +70,7 @@ class ChildKeeper:
         self._store = store
         self._family = family
         self._lease: Lease | None = None
-        self._is_lost = False
+        self._lost: Lease | None = None
         self._ends_at = float("inf")
         threading.Thread(target=self._run, name="keeper", daemon=True).start()
 
@@ -79,13 +79,13 @@ class ChildKeeper:
         if lease is None and self._lease is None:
             return
         self._lease = lease
-        self._is_lost = False
         self._ends_at = time.monotonic() + self._store.settings.unit_seconds
         self._family.report(lease)
 
     def should_stop(self) -> bool:
         """Whether the unit in hand is no longer wanted here."""
-        return self._is_lost or self._family.is_stopping() or self.is_out_of_time()
+        is_lost = self._lost is not None and self._lost is self._lease
+        return is_lost or self._family.is_stopping() or self.is_out_of_time()
 
     def is_stopping(self) -> bool:
         """Whether the whole process is to stop."""
@@ -111,8 +111,11 @@ class ChildKeeper:
                     is_held = self._store.units.is_held(lease)
             except ContractError:
                 continue  # the server is away: nothing is known, so the work goes on
-            if not is_held and self._lease is lease:
-                self._is_lost = True
+            except Exception:
+                logger.exception("keeper failed")
+                continue
+            if not is_held:
+                self._lost = lease
 
 
 @dataclass

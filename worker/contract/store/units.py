@@ -84,7 +84,13 @@ class Units:
         return self._claim(lease.tenant, lease.fit_id, answer)
 
     def fail(self, lease: Lease, failure: FitError) -> int:
-        """Give a unit up for a process that no longer can; answers how many messages to send."""
+        """Give a unit up for a process that no longer can; answers how many messages to send.
+
+        A fit whose planning is given up has failed: another try would come no further.
+        """
+        if lease.unit == PLAN:
+            self.finish(lease, Status.FAILED, failure=failure)
+            return 0
         return self.complete(lease, "", UnitReport(None, failure), carry_on=False).n_messages
 
     def open_stage(

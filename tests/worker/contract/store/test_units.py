@@ -187,6 +187,13 @@ def test_a_parent_gives_a_unit_up_for_its_child(store: Store, tenant: str) -> No
     assert store.units.claim(tenant, lease.fit_id, THERE).is_plan
 
 
+def test_a_plan_that_is_given_up_fails_the_fit(store: Store, tenant: str) -> None:
+    lease = held(store.units.claim(tenant, new_fit(store, tenant), HERE))
+    assert store.units.fail(lease, FitError(type="OutOfTime", message="too long")) == 0
+    fit = store.fits.get(tenant, lease.fit_id)
+    assert (fit.status, fit.error and fit.error.type) == (Status.FAILED, "OutOfTime")
+
+
 def test_cancel_takes_units_away(store: Store, tenant: str) -> None:
     lease = held(opened(store, tenant, ["a", "b"]))
     assert store.units.is_held(lease)
