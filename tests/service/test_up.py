@@ -17,7 +17,7 @@ import pytest
 
 from tests.servers import ROOT, children_of, wait_until
 from tests.service import samples
-from tests.service.api import free_port, is_alive
+from tests.service.api import START_SECONDS, free_port, is_alive
 
 COMMAND = [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())", "up"]
 
@@ -58,7 +58,7 @@ def running(data_dir: Path, port: int, *options: str) -> Iterator[Up]:
             [*COMMAND, *arguments], cwd=ROOT, env=environment, stdout=output, stderr=output, text=True
         )
     try:
-        wait_until(lambda: process.poll() is not None or "ready at" in log.read_text(), 60)
+        wait_until(lambda: process.poll() is not None or "ready at" in log.read_text(), START_SECONDS)
         assert process.poll() is None, log.read_text()
         yield Up(process, f"http://127.0.0.1:{port}", log)
     finally:
@@ -93,9 +93,9 @@ def test_everything_starts_heals_stops_and_remembers(data_dir: Path) -> None:
             killed = up.part(word)
             assert killed is not None
             os.kill(killed, signal.SIGKILL)
-            wait_until(partial(is_replaced, up, word, killed))
+            wait_until(partial(is_replaced, up, word, killed), START_SECONDS)
         assert up.log.read_text().count("starting it again") == 3
-        wait_until(lambda: ready(client), 60)
+        wait_until(lambda: ready(client), START_SECONDS)
         assert client.get(f"/v1/fits/{fit['id']}").json()["status"] == "succeeded"
         family = up.descendants()
         up.process.send_signal(signal.SIGINT)
