@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -84,6 +85,23 @@ def test_long_polls_that_do_not_come_through_lead_to_polls_at_the_services_pace(
     with scripted_service(answer) as service, Client(service.url) as client:
         assert client.fits.attach("fit_1").wait().id == "mdl_1"
     assert answer.ways == ["poll", "stream", "long poll", "poll", "poll", "poll"]
+
+
+def test_polls_are_as_far_apart_as_the_service_asks_for() -> None:
+    looked_at: list[float] = []
+
+    def answer(asked: Asked) -> Said:
+        if asked.path.endswith("/events/stream"):
+            return Said(200, text="")
+        if "Prefer" in asked.headers:
+            return Said(504)
+        looked_at.append(time.monotonic())
+        return Said(200, fit_document(), {"Retry-After": "0.3"}) if len(looked_at) < 4 else ENDED
+
+    with scripted_service(answer) as service, Client(service.url) as client:
+        client.fits.attach("fit_1").wait()
+    _, *polls = looked_at  # the first look is that of attach
+    assert all(later - earlier >= 0.3 for earlier, later in pairwise(polls))
 
 
 def test_a_stream_resumes_after_the_last_event_seen() -> None:
