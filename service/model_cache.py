@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from melm import model_file
 from melm.model import Model
 from worker.contract.errors import Gone, NotFound, StoreUnavailable
 from worker.contract.store import Store
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -80,12 +83,12 @@ class ModelCache:
     def _check(self, tenant: str, entry: CachedModel) -> None:
         try:
             self._store.models.get(tenant, entry.id)
-            entry.checked_at = self._clock()
         except StoreUnavailable:
-            pass
+            logger.warning("the store is away; serving %s from memory", entry.id)
         except (NotFound, Gone):
             self.drop(tenant, entry.id)
             raise
+        entry.checked_at = self._clock()  # of a store that is away as well: not every request shall wait for it
 
     def _load(self, tenant: str, model_id: str) -> CachedModel:
         data = self._store.models.file(tenant, model_id)
