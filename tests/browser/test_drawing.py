@@ -1,0 +1,65 @@
+"""WebGL under the strict policy: points are drawn, many of them stay smooth, and a browser without it is told."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.steps import fit, fit_sample
+from tests.running_service import RunningService
+
+DRAW_MANY = """async (count) => {
+    const { PointLayer } = await import(new URL("web/charts/points.js", document.baseURI));
+    const canvas = document.body.appendChild(document.createElement("canvas"));
+    canvas.style.width = canvas.style.height = "600px";
+    const layer = new PointLayer(canvas);
+    const fill = (array, make) => array.map(make);
+    layer.setPoints({
+        positions: fill(new Float32Array(3 * count), (_, i) => (i % 3 === 2 ? 0 : 2 * Math.random() - 1)),
+        colors: fill(new Uint8Array(3 * count), () => 128),
+        styles: fill(new Float32Array(3 * count), (_, i) => [0, 0, 4][i % 3]),
+    });
+    const view = Float32Array.of(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1);
+    const pixel = new Uint8Array(4);
+    const frames = [];
+    for (let frame = 0; frame < 10; frame += 1) {
+        const begin = performance.now();
+        layer.draw(view, 0.7);
+        frames.push(performance.now() - begin);
+    }
+    layer.gl.readPixels(300, 300, 1, 1, layer.gl.RGBA, layer.gl.UNSIGNED_BYTE, pixel);
+    return { milliseconds: Math.min(...frames), alpha: pixel[3], error: layer.gl.getError() };
+}"""
+
+
+def test_policy_allows_no_code_from_strings(page: Page, service: RunningService) -> None:
+    policy = page.request.get(service.url).headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "unsafe" not in policy
+
+
+def test_fifty_thousand_points(page: Page) -> None:
+    drawn = page.evaluate(DRAW_MANY, 50_000)
+    assert drawn["error"] == 0
+    assert drawn["alpha"] > 0  # in the middle of a cloud that dense there is a point
+    assert drawn["milliseconds"] < 16  # the page's share of a frame; the rest is the graphics card's
+
+
+def test_without_webgl_the_page_says_so(browser: Browser, service: RunningService) -> None:
+    context = browser.new_context()
+    context.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
+    page = context.new_page()
+    page.goto(f"{service.url}/#/samples/iris")
+    fit(page)
+    expect(page.get_by_text("This browser has no WebGL, which the picture needs.")).to_be_visible(timeout=60_000)
+    context.close()
+
+
+def test_picture_answers_to_the_keyboard(page: Page, service: RunningService) -> None:
+    fit_sample(page, service.url, "iris")
+    page.locator(".stage canvas").focus()
+    before = page.locator(".stage .tick").all_text_contents()
+    for _ in range(3):
+        page.keyboard.press("+")
+    expect(page.locator(".stage .tick").first).not_to_have_text(before[0])
+    page.keyboard.press("0")
+    expect(page.locator(".stage .tick").first).to_have_text(before[0])

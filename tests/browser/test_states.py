@@ -1,0 +1,137 @@
+"""What else happens: bad files, cancel, reload, an API that goes away, a key, an address that leads nowhere."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.outage import gate_before
+from tests.browser.steps import choose_file, choose_option, fit_button, see_result
+from tests.browser.watch import Watch
+from tests.running_service import RunningService
+from tests.service.api import api_process
+
+
+def write_large_table(path: Path, seed: int) -> Path:
+    """Rows on which many starts take many seconds; another seed is another dataset."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2_000, 20))
+    labels = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, "yes", "no")
+    lines = [",".join([*(f"{value:.3f}" for value in row), label]) for row, label in zip(X, labels, strict=True)]
+    path.write_text("\n".join([",".join([*(f"x{index}" for index in range(20)), "class"]), *lines]))
+    return path
+
+
+def begin_long_fit(page: Page, path: Path) -> None:
+    choose_file(page, path)
+    choose_option(page, "Number of starts", "500")
+    fit_button(page).click()
+    expect(page.get_by_text(re.compile(r"^[1-9]\d* of 500$"))).to_be_visible(timeout=30_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "Line 3 has 3 values, the header has 2."),
+        ("empty.csv", b"", "The file is empty."),
+        ("book.xlsx", b"PK\x03\x04rest", "This is a spreadsheet or an archive, not a CSV file."),
+        ("picture.csv", b"\x89PNG\x00\x01", "This is not a text file."),
+        ("header.csv", b"a,b\n", "There is a header, but no row."),
+        ("quote.csv", b'a,b\n"1,2\n', "A quote is opened and never closed."),
+    ],
+)
+def test_bad_file_is_said_with_its_remedy(page: Page, files: Path, name: str, content: bytes, said: str) -> None:
+    (files / name).write_bytes(content)
+    choose_file(page, files / name)
+    expect(page.get_by_role("alert")).to_contain_text(f"{name}: {said}")
+    assert page.url.endswith("/")
+
+
+def test_one_class_only_cannot_be_fitted(page: Page, files: Path) -> None:
+    (files / "one.csv").write_text("a,b,class\n" + "".join(f"{i},{i * i},x\n" for i in range(9)))
+    choose_file(page, files / "one.csv")
+    page.get_by_label("Use of class").select_option("target")
+    expect(page.get_by_text("All rows are of one class, x.")).to_be_visible()
+    expect(fit_button(page)).to_be_disabled()
+
+
+def test_class_of_one_row_can_be_left_out(page: Page, files: Path) -> None:
+    (files / "rare.csv").write_text(
+        "a,b,class\n" + "".join(f"{i},{i * i},{'xy'[i % 2]}\n" for i in range(9)) + "1,2,z\n"
+    )
+    choose_file(page, files / "rare.csv")
+    expect(fit_button(page)).to_be_disabled()
+    page.get_by_role("button", name="Leave this class out").click()
+    expect(fit_button(page)).to_be_enabled()
+
+
+def test_cancel(page: Page, files: Path) -> None:
+    begin_long_fit(page, write_large_table(files / "cancel.csv", seed=1))
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("heading", name="cancel was canceled")).to_be_visible()
+    expect(page.get_by_text("starts were done; trying again goes on from there.")).to_be_visible()
+
+
+def test_reload_in_the_middle_then_stop_with_the_best(page: Page, files: Path) -> None:
+    begin_long_fit(page, write_large_table(files / "reload.csv", seed=2))
+    page.reload()
+    expect(page.get_by_text(re.compile(r"^[1-9]\d* of 500$"))).to_be_visible()
+    page.get_by_role("button", name="Stop now, keep the best").click()
+    see_result(page)
+
+
+def test_chosen_file_survives_a_reload(page: Page, files: Path) -> None:
+    choose_file(page, write_large_table(files / "kept.csv", seed=3))
+    expect(fit_button(page)).to_be_enabled()
+    page.reload()
+    expect(page.get_by_role("heading", name="kept")).to_be_visible()
+
+
+def test_api_that_goes_away_and_comes_back(
+    browser: Browser, service: RunningService, watch: Watch, files: Path
+) -> None:
+    with gate_before(service.url) as gate:
+        page = browser.new_page()
+        watch.follow(page, gate.url)
+        page.goto(gate.url)
+        begin_long_fit(page, write_large_table(files / "outage.csv", seed=4))
+        gate.close()
+        expect(page.get_by_text("The service does not answer. Trying again; nothing is lost.")).to_be_visible()
+        gate.open()
+        expect(page.locator("#notice")).to_be_empty(timeout=20_000)
+        page.get_by_role("button", name="Stop now, keep the best").click()
+        see_result(page)
+        page.close()
+    assert all("ERR_" in error for error in watch.errors)  # the browser itself reports broken and refused connections
+
+
+def test_key_is_asked_for_where_one_is_needed(
+    browser: Browser, service: RunningService, watch: Watch, tmp_path: Path
+) -> None:
+    digest = hashlib.sha256(b"open sesame").hexdigest()
+    with api_process(service.redis_url, tmp_path / "api.log", keys=f"acme fit {digest}") as api:
+        page = browser.new_page()
+        watch.follow(page, api.url)
+        page.goto(api.url)
+        page.get_by_label("Key", exact=True).last.fill("wrong")
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_text("That key is not known here.")).to_be_visible()
+        page.get_by_label("Key", exact=True).last.fill("open sesame")
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_role("link", name="Wines")).to_be_visible()
+        page.close()
+    watch.forgive("401")
+    assert watch.errors == []
+
+
+def test_addresses_that_lead_nowhere(page: Page, service: RunningService, watch: Watch) -> None:
+    page.goto(f"{service.url}/#/nowhere")
+    expect(page.get_by_role("heading", name="There is nothing at this address")).to_be_visible()
+    page.goto(f"{service.url}/#/fits/fit_01JCZ9V7M3K4N5P6Q7R8S9T0AB")
+    expect(page.get_by_role("heading", name="It is not here")).to_be_visible()
+    watch.forgive("404")

@@ -1,0 +1,128 @@
+"""From a CSV file to a prediction, as a person goes; and back to it by its address."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from melm import model_file
+from service.samples import as_csv
+from tests.browser.steps import choose_file, fit, fit_sample, see_result
+from tests.running_service import RunningService
+
+
+def messy_irises() -> str:
+    """Irises as a German spreadsheet writes them: BOM, semicolons, decimal commas, a name and a gap."""
+    header, *rows = csv.reader(io.StringIO(as_csv("iris")))
+    cells = [[f"plant {index}", *(cell.replace(".", ",") for cell in row)] for index, row in enumerate(rows)]
+    cells[7][2] = "NA"
+    return "\ufeff" + "\n".join(";".join(row) for row in [["plant", *header], *cells])
+
+
+def test_from_csv_to_prediction(page: Page, service: RunningService, files: Path) -> None:
+    table = files / "garden.csv"
+    table.write_text(messy_irises(), encoding="utf-8")
+    choose_file(page, table)
+
+    expect(page.get_by_role("heading", name="garden")).to_be_visible()
+    expect(page.get_by_text("Decimal commas were read as points.")).to_be_visible()
+    expect(page.get_by_label("Use of plant")).to_have_value("id")
+    expect(page.get_by_label("Use of species")).to_have_value("target")
+    expect(page.get_by_text("1 row misses values in sepal width (cm) and will be left out.")).to_be_visible()
+    fit(page, n_starts=3)
+
+    see_result(page)
+    expect(page.get_by_text("The separation holds.")).to_be_visible()
+    expect(page.locator(".legend button")).to_have_text(
+        ["setosa", "versicolor", "virginica", "rows of the fit", "held out"]
+    )
+    page.get_by_role("button", name="setosa").click()
+    expect(page.get_by_role("button", name="setosa")).to_have_attribute("aria-pressed", "false")
+
+    page.get_by_label(re.compile("Paste rows")).fill("5.1,3.5,1.4,0.2\n6.5,3.0,5.8,2.2")
+    page.get_by_role("button", name="Place them").click()
+    results = page.get_by_role("region", name="Classes of the new rows").locator("tbody tr")
+    expect(results).to_have_count(2)
+    expect(results.nth(0)).to_contain_text("setosa")
+    expect(results.nth(1)).to_contain_text("virginica")
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Model (.npz)").click()
+    model = model_file.load(download.value.path().read_bytes())
+    assert model.predict(np.array([[5.1, 3.5, 1.4, 0.2]])).tolist() == ["setosa"]
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [("Picture (PNG)", b"\x89PNG"), ("Picture (SVG)", b"<svg"), ("Projected rows (CSV)", b"row,z0")],
+)
+def test_downloads(page: Page, service: RunningService, name: str, beginning: bytes) -> None:
+    fit_sample(page, service.url, "iris")
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).click()
+    assert download.value.path().read_bytes().startswith(beginning)
+
+
+def test_hover_names_the_row_and_its_values(page: Page, service: RunningService) -> None:
+    fit_sample(page, service.url, "iris")
+    canvas = page.locator(".stage canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    tooltip = page.locator(".tooltip")
+    for share in np.linspace(0.1, 0.9, 60):  # along the middle there is a plant somewhere
+        page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.5 * box["height"])
+        if tooltip.is_visible():
+            break
+    expect(tooltip).to_contain_text(re.compile("(setosa|versicolor|virginica)"))
+
+
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_line_and_space(page: Page, service: RunningService, dimensions: int) -> None:
+    fit_sample(page, service.url, "iris", dimensions=dimensions)
+    expect(page.locator(".stage canvas")).to_have_count(1 if dimensions == 3 else 0)
+    expect(page.locator(".bars")).to_have_count(dimensions)
+
+
+def test_every_view_has_an_address(page: Page, service: RunningService) -> None:
+    fit_sample(page, service.url, "iris")
+    score = page.locator(".held-out .big").inner_text()
+    model_address = page.get_by_role("link", name=re.compile("Compare methods")).get_attribute("href")
+    assert model_address is not None
+    elsewhere = page.context.browser.new_context() if page.context.browser else pytest.fail("no browser")
+    for address in (page.url, service.url + "/" + model_address.removesuffix("/compare")):
+        other = elsewhere.new_page()
+        other.goto(address)
+        see_result(other)
+        assert other.locator(".held-out .big").inner_text() == score
+    elsewhere.close()
+
+    page.get_by_role("link", name="Fits and models").click()
+    page.get_by_role("link", name="iris").first.click()
+    see_result(page)
+
+
+def test_methods_side_by_side(page: Page, service: RunningService) -> None:
+    fit_sample(page, service.url, "iris")
+    page.get_by_role("link", name=re.compile("Compare methods")).click()
+    tiles = page.locator(".tile")
+    expect(tiles).to_have_count(5)
+    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=60_000)
+    expect(tiles.filter(has_text="Principal component analysis")).to_contain_text(re.compile(r"held out\s*\.\d{3}"))
+
+
+def test_lineup_hides_the_real_picture_among_eight(page: Page, service: RunningService) -> None:
+    fit_sample(page, service.url, "iris")
+    page.get_by_role("link", name=re.compile("Lineup")).click()
+    expect(page.get_by_text("Choose the one that you think is real.")).to_be_visible(timeout=60_000)
+    expect(page.locator("canvas.thumbnail")).to_have_count(9)
+    page.get_by_role("button", name="Picture 1").click()
+    expect(page.locator(".real")).to_have_count(1)
+    fits = json.loads(page.request.get(f"{service.url}/v1/fits?limit=8").text())["data"]
+    assert all(each["metadata"] for each in fits)  # which is how lists leave them out
