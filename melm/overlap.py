@@ -66,7 +66,7 @@ def class_lattice(densities: ClassDensities) -> Lattice | None:
     shape = tuple(next_fast_len(REFINEMENT[len(grid.modes)] * (2 * m + 1)) for m in grid.modes)
     if np.prod(shape) > LATTICE_POINTS:
         return None
-    rows = [np.delete(Z, grid.far.get(c, []), axis=0) for c, Z in enumerate(densities.rows)]
+    rows = [np.delete(Z, grid.far[c], axis=0) if c in grid.far else Z for c, Z in enumerate(densities.rows)]
     weights = densities.weights and [np.delete(w, grid.far.get(c, [])) for c, w in enumerate(densities.weights)]
     shares = weights and [w / w.sum() for w in weights]
     psi = SpectralPotentials(replace(grid, transform=Nonuniform), rows, densities.smoothing, shares).psi

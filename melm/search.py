@@ -28,6 +28,7 @@ from melm.sample import sample, sample_sizes
 from melm.starts import start_projection
 
 GENEROSITY = 2  # how many times the gain of the best another optimum may be expected to make on all rows
+HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
 SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
 
 
@@ -59,7 +60,7 @@ class Search:
             yield from self._step(found, units, "polish", unfinished, sizes[0])
             for size in sizes[1:]:
                 yield from self._step(found, units, "judge", found.distinct(survivors), size, max_evaluations=1)
-                survivors = found.survivors([start.index for start in found.judged()])
+                survivors = found.hopeful()
                 if size < n_rows:
                     yield from self._step(found, units, "polish", survivors, size)
                 else:
@@ -154,6 +155,13 @@ class Found:
         """Those of some starts that are among the best of themselves and the ones before them."""
         divergences = [self.starts[i].divergence if i in self.starts else None for i in indices]
         return [indices[position] for position in race_survivors(divergences)]
+
+    def hopeful(self) -> list[int]:
+        """Of the starts just judged, those that survive a race and do not lie hopelessly below one before them."""
+        judged = self.judged()
+        best = np.maximum.accumulate([start.divergence for start in judged])
+        hopeless = {s.index for s, b in zip(judged, best, strict=True) if b - s.divergence > HOPELESS * abs(b)}
+        return [i for i in self.survivors([start.index for start in judged]) if i not in hopeless]
 
     def distinct(self, indices: Sequence[int]) -> list[int]:
         """Some starts without those that arrived where one before them did."""

@@ -109,8 +109,12 @@ class _Estimate:
         with np.errstate(divide="ignore"):
             result: Array = np.log(density) + np.linalg.slogdet(self.kernels.basis)[1]
         if tail.any():
-            result[tail] = self.kernels.log_density_by_near_rows(Q[tail])
+            result[tail] = self._tail(Q[tail])
         return result
+
+    def _tail(self, Q: Array) -> Array:
+        few = len(Q) * len(self.kernels.rows) <= EXACT_PAIRS
+        return self.kernels.log_density(Q) if few else self.kernels.log_density_by_near_rows(Q)
 
     @cached_property
     def _bulk(self) -> Bulk | None:

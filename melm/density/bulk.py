@@ -15,10 +15,11 @@ from melm.density.kernels import Kernels
 from melm.potential.grid import density_grid
 from melm.potential.spectral import SpectralPotentials
 from melm.potential.transform import Modes, Nonuniform, Spectrum
-from melm.rows import Array, blocks
+from melm.rows import Array
 
 MAX_POINTS = 2**21  # of a grid that is kept with a model: 32 MiB
 TOLERANCES = {1: 1e-12, 2: 1e-12, 3: 1e-9}  # relative to the peak, by components
+NO_ROWS = np.empty(0, dtype=np.intp)
 RESOLVED = 100  # a density is trusted down to this many times the tolerance
 
 
@@ -42,11 +43,11 @@ class Bulk:
             return None
         n_rows, n_components = kernels.rows.shape
         weights = np.full(n_rows, 1 / n_rows) if kernels.weights is None else kernels.weights
-        far = np.zeros(n_rows, dtype=bool)
-        far[grid.far.get(0, [])] = True
-        identity = np.eye(n_components)
-        near_grid = replace(grid, transform=Nonuniform)
-        psi = SpectralPotentials(near_grid, [kernels.rows[~far]], identity[None], [weights[~far]]).psi[0]
+        identity, far = np.eye(n_components), grid.far.get(0, NO_ROWS)
+        rows, shares = kernels.rows, weights
+        if len(far):
+            rows, shares = np.delete(rows, far, axis=0), np.delete(shares, far)
+        psi = SpectralPotentials(replace(grid, transform=Nonuniform), [rows], identity[None], [shares]).psi[0]
         spectrum = np.prod(grid.step / (2 * np.pi)) * psi.conj()
         return cls(
             center=grid.center,
@@ -55,14 +56,12 @@ class Bulk:
             tolerance=grid.tolerance,
             spectrum=spectrum,
             resolution=float(RESOLVED * grid.tolerance * np.abs(spectrum).sum()),
-            far=Kernels.prepare(kernels.rows[far], identity, weights[far]) if far.any() else None,
+            far=Kernels.prepare(kernels.rows[far], identity, weights[far]) if len(far) else None,
         )
 
     def density(self, Q: Array) -> Array:
         """The density at whitened queries Q (n, k); zero where it is not resolved."""
-        density = np.empty(len(Q))
-        for block in blocks(len(Q), 256):
-            density[block] = self._by_frequencies(Q[block])
+        density = self._by_frequencies(Q)
         if self.far is not None:
             reach = np.sqrt(-2 * np.log(self.tolerance))
             beside = np.isfinite(cKDTree(self.far.rows).query(Q, distance_upper_bound=reach)[0])
@@ -71,10 +70,10 @@ class Bulk:
 
     def _by_frequencies(self, Q: Array) -> Array:
         """Of the rows on the grid, at the queries within its period; beyond, there is nothing of them."""
-        angles = (Q - self.center) * self.step
-        reached = (np.abs(angles) <= np.pi).all(axis=1)
+        reached = np.flatnonzero((np.abs(Q - self.center) * self.step <= np.pi).all(axis=1))
+        basis, shift = np.diag(self.step), self.center * self.step
+        transform = Nonuniform(Q[reached], basis, shift, self.modes, self.tolerance)
         density = np.zeros(len(Q))
-        if reached.any():
-            transform = Nonuniform(angles[reached], self.modes, self.tolerance)
-            density[reached] = transform.backward(self.spectrum[None])[:, 0]
+        for block, values in transform.backward(self.spectrum[None]):
+            density[reached[block]] = values[:, 0]
         return density

@@ -74,8 +74,8 @@ def _grid(
     The Gaussian ends at frequency reach * finest, and periodic images stay reach * widest apart. Where a few far rows
     stretch the grid, it covers the bulk only and leaves every pair with a far row to be summed exactly.
     """
-    U = {c: rotate(Z[c], basis) for c in sorted({c for pair in pairs for c in pair})}
-    n_rows = sum(len(u) for u in U.values())
+    classes = sorted({c for pair in pairs for c in pair})
+    n_rows = sum(len(Z[c]) for c in classes)
     reach = np.sqrt(-2 * np.log(tolerance))
 
     def cover(low: Array, high: Array, far: dict[int, Rows]) -> Grid | None:
@@ -84,7 +84,7 @@ def _grid(
         if np.prod(2 * size + 1) > MAX_POINTS:
             return None
         modes = tuple(int(m) for m in size)
-        separable, nonuniform = separable_cost(n_rows, modes), nonuniform_cost(n_rows, modes, len(U), tolerance)
+        separable, nonuniform = separable_cost(n_rows, modes), nonuniform_cost(n_rows, modes, len(classes), tolerance)
         cheapest: type[Separable] | type[Nonuniform] = Separable if separable < nonuniform else Nonuniform
         n_far = sum(len(rows) for rows in far.values())
         return Grid(
@@ -100,12 +100,12 @@ def _grid(
             excess=float(np.prod(finest * widest)),
         )
 
-    whole = cover(
-        np.min([u.min(axis=0) for u in U.values()], axis=0), np.max([u.max(axis=0) for u in U.values()], axis=0), {}
-    )
+    ends = np.array([[u.min(axis=0), u.max(axis=0)] for u in (rotate(Z[c], basis) for c in classes)])  # (C, 2, k)
+    whole = cover(ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), {})
     if n_rows < TRIMMED_ROWS or (whole and np.prod(2 * np.array(whole.modes) + 1) <= n_rows):
         return whole
     candidates = [whole]
+    U = {c: rotate(Z[c], basis) for c in classes}
     for share in TRIMS:
         low, high = _bulk(list(U.values()), share)
         far = {c: np.flatnonzero(((u < low) | (u > high)).any(axis=1)) for c, u in U.items()}

@@ -36,7 +36,7 @@ class SpectralPotentials:
         measure = float(np.prod(grid.step / (2 * np.pi)) * abs(np.linalg.det(T)))
         self._weights = measure * grid.transform.multiplicity(grid.modes)
         self._transforms = {
-            c: grid.transform(rotate(Z[c], T * grid.step) - grid.center * grid.step, grid.modes, grid.tolerance)
+            c: grid.transform(Z[c], T * grid.step, grid.center * grid.step, grid.modes, grid.tolerance)
             for c in grid.classes
         }
         self._damping = {c: self._gaussian(T.T @ S[c] @ T) for c in grid.classes}
@@ -59,8 +59,8 @@ class SpectralPotentials:
             smoothing = self._second_moments(moments)
             gradient.smoothing[c] -= T @ (smoothing / 2) @ T.T
             spectra = np.stack([1j * frequency * spectrum for frequency in self._frequencies])
-            rows = self._transforms[c].backward(spectra)
-            gradient.rows[c] += rotate(rows, T.T / len(rows))
+            for block, slopes_in_u in self._transforms[c].backward(spectra):
+                gradient.rows[c][block] += rotate(slopes_in_u, T.T / len(gradient.rows[c]))
 
     def _slopes(self, c: int, weights: Mapping[Pair, float]) -> list[tuple[int, float]]:
         """Partners b of class c with d f / d ip_cb; a class with itself counts for both of its places."""

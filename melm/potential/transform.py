@@ -1,5 +1,7 @@
 """Sums of exp(i xi . u) between rows u and a regular grid of frequencies xi, in both directions.
 
+They are sums over rows: partial sums over blocks of rows, in any order and wherever they are made, add up to the same.
+
 Two transforms with one face: `Separable` multiplies small tables of sines and cosines, best for few rows;
 `Nonuniform` calls a non-uniform FFT, best for many. Each says at which frequencies it holds its values, and how often
 each value counts in a sum over the whole grid (a real density has phi(-xi) = conj phi(xi), so half the grid can be
@@ -8,34 +10,38 @@ enough).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol, TypeAlias
 
 import finufft
 import numpy as np
 import numpy.typing as npt
 
+from melm.potential import rotate
 from melm.rows import Array
 
 Spectrum: TypeAlias = npt.NDArray[np.complex128]
 Modes: TypeAlias = tuple[int, ...]  # highest frequency index of each axis
 
+BLOCK_ROWS = 2**17  # taken at once, where the grid is not larger: working memory of some 10 MiB
 CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sorting the rows first only costs time
 
 
 class Transform(Protocol):
-    """Rows of one class, as angles (n, k): coordinate times frequency step."""
+    """Rows of one class (n, k), seen as angles: rows @ basis - shift, coordinates times frequency steps."""
 
     def forward(self, weights: Array | None = None) -> Spectrum:
         """Mean over rows of exp(i m . angles), or their sum by weight, at the held grid indices m."""
 
-    def backward(self, spectra: Spectrum) -> Array:
-        """(n, k): column j is the real part of the sum over held m of spectra[j] * exp(i m . angles)."""
+    def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:
+        """By blocks of rows (m, k): column j is the real part of the sum over m of spectra[j] * exp(i m . angles)."""
 
 
 class Separable:
     """One or two axes. Holds indices 0..M of the first axis and -M..M of the second."""
 
-    def __init__(self, angles: Array, modes: Modes, tolerance: float) -> None:
+    def __init__(self, rows: Array, basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
+        angles = rotate(rows, basis) - shift
         self._tables = [_powers(angles[:, axis], m + 1) for axis, m in enumerate(modes)]
 
     @staticmethod
@@ -60,7 +66,10 @@ class Separable:
         positive, negative = (cc - ss) + 1j * (sc + cs), (cc + ss) + 1j * (sc - cs)
         return np.concatenate([negative[:, :0:-1], positive], axis=1)
 
-    def backward(self, spectra: Spectrum) -> Array:
+    def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:
+        yield slice(0, len(self._tables[0])), self._sums(spectra)
+
+    def _sums(self, spectra: Spectrum) -> Array:
         if len(self._tables) == 1:
             line: Array = (self._tables[0] @ spectra[0]).real[:, None]
             return line
@@ -82,10 +91,10 @@ class Separable:
 
 
 class Nonuniform:
-    """Up to three axes, by finufft. Holds indices -M..M of every axis."""
+    """Up to three axes, by finufft, block of rows by block of rows. Holds indices -M..M of every axis."""
 
-    def __init__(self, angles: Array, modes: Modes, tolerance: float) -> None:
-        self._angles = np.ascontiguousarray(angles.T)  # (k, n), no copy where columns are contiguous
+    def __init__(self, rows: Array, basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
+        self._rows, self._basis, self._shift = rows, basis, shift
         self._shape = tuple(2 * m + 1 for m in modes)
         self._tolerance = max(tolerance, 1e-14)
 
@@ -98,28 +107,37 @@ class Nonuniform:
         return np.ones((1,) * len(modes))
 
     def forward(self, weights: Array | None = None) -> Spectrum:
-        n_rows = self._angles.shape[1]
-        strengths = np.full(n_rows, 1 / n_rows) if weights is None else weights
-        spectrum: Spectrum = self._plan(1).execute(strengths.astype(np.complex128))
+        spectrum: Spectrum = np.zeros(self._shape, dtype=np.complex128)
+        for block in self._blocks():
+            n_rows = block.stop - block.start
+            strengths = np.full(n_rows, 1 / len(self._rows)) if weights is None else weights[block]
+            spectrum += self._plan(1, block).execute(strengths.astype(np.complex128))
         return spectrum
 
-    def backward(self, spectra: Spectrum) -> Array:
+    def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:
         # Spectra of real functions: two of them travel as the real and the imaginary part of one transform.
-        result = np.empty((len(spectra), self._angles.shape[1]))
-        plan = self._plan(2)
-        for j in range(0, len(spectra), 2):
-            values = plan.execute(spectra[j] + 1j * spectra[j + 1] if j + 1 < len(spectra) else spectra[j])
-            result[j] = values.real
-            if j + 1 < len(spectra):
-                result[j + 1] = values.imag
-        return result.T
+        for block in self._blocks():
+            plan = self._plan(2, block)
+            result = np.empty((len(spectra), block.stop - block.start))
+            for j in range(0, len(spectra), 2):
+                values = plan.execute(spectra[j] + 1j * spectra[j + 1] if j + 1 < len(spectra) else spectra[j])
+                result[j] = values.real
+                if j + 1 < len(spectra):
+                    result[j + 1] = values.imag
+            yield block, result.T
 
-    def _plan(self, kind: int) -> Any:
+    def _blocks(self) -> Iterator[slice]:
+        size = max(BLOCK_ROWS, int(np.prod(self._shape)))
+        for begin in range(0, len(self._rows), size):
+            yield slice(begin, min(begin + size, len(self._rows)))
+
+    def _plan(self, kind: int, block: slice) -> Any:
+        angles = rotate(self._rows[block], self._basis) - self._shift
         in_cache = np.prod(self._shape) <= CACHED_POINTS
         plan = finufft.Plan(
             kind, self._shape, eps=self._tolerance, isign=1, nthreads=1, spread_sort=0 if in_cache else 2
         )
-        plan.setpts(*self._angles)
+        plan.setpts(*np.ascontiguousarray(angles.T))
         return plan
 
 

@@ -155,7 +155,7 @@ def test_ten_classes_share_their_characteristic_functions(monkeypatch: pytest.Mo
     X, y = load_digits(return_X_y=True)
     calls = []
     forward = Separable.forward
-    monkeypatch.setattr(Separable, "forward", lambda self: calls.append(1) or forward(self))
+    monkeypatch.setattr(Separable, "forward", lambda self, weights: calls.append(1) or forward(self, weights))
     melm.Divergence(X, y, form="spectral").value_and_gradient(projection(64, 2))
     assert len(calls) == 10
 
