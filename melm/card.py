@@ -17,8 +17,9 @@ from melm.objective import divergence_of
 from melm.optimize import StartResult
 from melm.overlap import overlap
 from melm.potential import Pair
+from melm.preprocess import Encoder
 from melm.problem import Problem
-from melm.projection import axis_correlations, standardized_loadings
+from melm.projection import axis_correlations, joint_correlations, joint_loadings, standardized_loadings
 from melm.rows import Array
 
 LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
@@ -32,6 +33,17 @@ def describe_projection(problem: Problem, projection: Array, feature_names: Sequ
         "loadings": standardized_loadings(projection, problem.total_covariance).tolist(),
         "axis_correlations": axis_correlations(projection, problem.total_covariance).tolist(),
     }
+
+
+def describe_columns(problem: Problem, projection: Array, encoder: Encoder) -> list[dict[str, Any]]:
+    """The columns of the table from which the features were encoded, each with what its features do together."""
+    sources, covariance = encoder.sources, problem.total_covariance
+    loadings = joint_loadings(projection, covariance, sources).tolist()
+    correlations = joint_correlations(projection, covariance, sources).tolist()
+    return [
+        {**fields, "features": places, "loadings": loadings[index], "axis_correlations": correlations[index]}
+        for index, (fields, places) in enumerate(zip(encoder.to_json(), sources, strict=True))
+    ]
 
 
 def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float]) -> dict[str, Any]:

@@ -114,8 +114,9 @@ def _held_out_rows(
 
 def alignment(data: Labelled, model: Model, other: Model, resamples: Resamples) -> Array:
     """The affine map (k + 1, k) from the other model's coordinates to the model's, by the rows of the resamples."""
-    X = data.training(resamples)[0]
-    return np.asarray(np.linalg.lstsq(_homogeneous(other.transform(X)), model.transform(X), rcond=None)[0], np.float64)
+    own = other.transform(data.training(resamples)[0])
+    shared = model.transform(data.training(resamples, encoded_for=())[0])
+    return np.asarray(np.linalg.lstsq(_homogeneous(own), shared, rcond=None)[0], np.float64)
 
 
 def _homogeneous(Z: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from melm.bandwidth import silverman
 from melm.card import (
+    describe_columns,
     describe_data,
     describe_density,
     describe_projection,
@@ -55,7 +56,7 @@ class Fitting:
         check_fits(self.search.n_components, problem)
         gamma = yield from self._choose_gamma(data, resamples, name)
         found = yield from self.search.plan(sum(problem.rows.counts), gamma, resamples, name)
-        return self._model(data, problem, gamma, found), found.in_order()
+        return self._model(data, problem, gamma, found, resamples), found.in_order()
 
     def run(self, data: Labelled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
@@ -106,7 +107,7 @@ class Fitting:
         ]
         return best_start(starts, scores)
 
-    def _model(self, data: Labelled, problem: Problem, gamma: float, found: Found) -> Model:
+    def _model(self, data: Labelled, problem: Problem, gamma: float, found: Found, resamples: Resamples) -> Model:
         best = self._choose(problem, gamma, found)
         facts = {
             "search": {
@@ -121,7 +122,7 @@ class Fitting:
             }
         }
         projection = problem.canonical(best.projection)
-        return assemble("melm", data, problem, projection, problem.rows.center, gamma, self.priors, facts)
+        return assemble("melm", data, problem, projection, problem.rows.center, gamma, self.priors, facts, resamples)
 
 
 def check_fits(n_components: int, problem: Problem) -> None:
@@ -148,23 +149,28 @@ def assemble(
     gamma: float,
     priors: Priors,
     facts: dict[str, Any],
+    resamples: Resamples = (),
 ) -> Model:
     """The model of any method from its linear map: densities, and a card with the method's own facts added."""
     densities = class_densities(problem, projection, gamma, priors, offset)
+    encoder, feature_names = data.encoder(resamples), data.names(resamples)
     stored = compact(densities)
     card = {
         "method": method,
         "gamma": gamma,
         "priors": densities.priors.tolist(),
         "data": describe_data(problem, data.classes),
-        **describe_projection(problem, projection, data.feature_names),
+        **describe_projection(problem, projection, feature_names),
+        "columns": None if encoder is None else describe_columns(problem, projection, encoder),
         "in_sample": _in_sample(problem, projection, gamma, densities),
         "density": describe_density(densities, stored),
         "software": describe_software(),
         "warnings": warn(problem, data.classes),
         **facts,
     }
-    return Model(method, projection, offset, data.classes, stored, data.feature_names, card)
+    return Model(
+        method, projection, offset, data.classes, stored, feature_names, card, encoder=encoder, id_name=data.id_name
+    )
 
 
 def _in_sample(problem: Problem, projection: Array, gamma: float, densities: ClassDensities) -> dict[str, Any] | None:
@@ -183,8 +189,10 @@ def class_densities(
     """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V."""
     n_components = projection.shape[1]
     V = problem.to_whitened(projection)
-    shift = 0.0 if offset is None else (problem.rows.center - offset) @ projection
-    rows = [Z + shift for Z in problem.rows.project(problem.rows.from_features(projection))]
+    rows = problem.rows.project(problem.rows.from_features(projection))
+    if offset is not None:
+        for Z in rows:
+            Z += (problem.rows.center - offset) @ projection
     smoothing = []
     for n_rows, covariance in zip(problem.rows.counts, problem.whitening.covariances, strict=True):
         S = silverman(n_rows, n_components, gamma) ** 2 * V.T @ covariance @ V

@@ -22,10 +22,11 @@ MAX_KERNELS = 2e8  # kernels summed for the held-out accuracy of all features
 def describe_importance(
     data: Labelled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
 ) -> dict[str, Any] | None:
-    """The drop of divergence and of held-out balanced accuracy, for each feature; None with many components."""
+    """The drop of divergence and of held-out balanced accuracy, for each column; None with many components."""
     if model.projection.shape[1] > SPECTRAL_COMPONENTS:
         return None
     return {
+        "columns": model.columns,
         "divergence_drop": _divergence_drops(data, model),
         "balanced_accuracy_drop": _accuracy_drops(data, splits[: splits[0].n_folds], fold_models),
     }
@@ -43,12 +44,12 @@ def _divergence_drops(data: Labelled, model: Model) -> list[float]:
 
     whole = divergence(Z)
     order = np.random.default_rng(0).permutation(len(X))
-    return [whole - divergence(Z + _shift(X[:, j], order, model.projection[j])) for j in range(X.shape[1])]
+    return [whole - divergence(Z + _shift(X[:, J], order, model.projection[J])) for J in model.sources]
 
 
 def _accuracy_drops(data: Labelled, splits: Sequence[Fold], models: Sequence[Model | None]) -> list[float]:
-    drops = np.zeros(data.X.shape[1])
     fitted = [(fold, model) for fold, model in zip(splits, models, strict=False) if model is not None]
+    drops = []
     for fold, model in fitted:
         X, codes = data.held_out((fold,))
         n_kernels = sum(len(rows) for rows in model.densities.rows)
@@ -60,13 +61,14 @@ def _accuracy_drops(data: Labelled, splits: Sequence[Fold], models: Sequence[Mod
             return balanced_accuracy(codes, model.densities.log_posteriors(projected).argmax(axis=1))
 
         whole = accuracy(Z)
-        drops += [whole - accuracy(Z + _shift(X[:, j], order, model.projection[j])) for j in range(X.shape[1])]
-    averaged: list[float] = (drops / len(fitted)).tolist()
+        drops.append([whole - accuracy(Z + _shift(X[:, J], order, model.projection[J])) for J in model.sources])
+    averaged: list[float] = np.mean(drops, axis=0).tolist()
     return averaged
 
 
-def _shift(column: npt.NDArray[Any], order: npt.NDArray[np.intp], weights: Array) -> Array:
-    return np.outer(column[order] - column, weights)
+def _shift(columns: npt.NDArray[Any], order: npt.NDArray[np.intp], weights: Array) -> Array:
+    shift: Array = (columns[order] - columns) @ weights
+    return shift
 
 
 def _even(n_rows: int, at_most: int) -> npt.NDArray[np.intp]:

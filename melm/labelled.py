@@ -13,22 +13,31 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from melm.covariance import CovarianceKind
-from melm.plan import NothingFitted, Resamples, hold_out, select
+from melm.plan import Fold, NothingFitted, Resamples, hold_out, select
+from melm.preprocess import Encoder, needs_encoder
 from melm.problem import Problem
+from melm.table import Table
 
 KEPT_BYTES = 2**28  # of prepared problems
 
 
 @dataclass
 class Labelled:
-    """Labelled rows, with the problems that were prepared from them and from resamples of them."""
+    """Labelled rows, with the problems that were prepared from them and from resamples of them.
+
+    Rows of a table with gaps or categories are encoded by what their training rows tell: X is the encoding by all rows,
+    and each fold has its own.
+    """
 
     X: npt.NDArray[Any]  # (n, d), float64 or float32
     codes: npt.NDArray[np.intp]  # (n,), 0..C-1
     classes: npt.NDArray[Any]  # (C,), labels in order
     feature_names: list[str] | None = None
     groups: npt.NDArray[Any] | None = None  # (n,): rows of one group are never divided between folds
+    table: Table | None = None  # where X is an encoding of it
+    id_name: str | None = None  # of the column that names the rows, which is no feature
     _problems: OrderedDict[tuple[Resamples, CovarianceKind], Problem] = field(default_factory=OrderedDict)
+    _encoders: dict[Resamples, Encoder] = field(default_factory=dict)
 
     @classmethod
     def check(cls, X: npt.ArrayLike, y: npt.ArrayLike, feature_names: list[str] | None = None) -> Labelled:
@@ -38,19 +47,64 @@ class Labelled:
         codes, classes = check_labels(y)
         return cls(checked, codes, classes, feature_names)
 
-    def training(self, resamples: Resamples) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-        """Rows and codes that the resamples leave for training."""
+    @classmethod
+    def of_table(
+        cls,
+        table: Table,
+        y: npt.ArrayLike,
+        groups: npt.NDArray[Any] | None = None,
+        id_name: str | None = None,
+    ) -> Labelled:
+        """Labelled rows from the feature columns of a table. One without gaps and categories is a matrix as it is."""
+        encoder = Encoder.fit(table) if needs_encoder(table) else None
+        X = table.numbers if encoder is None else encoder.encode(table)
+        data = cls.check(X, y, list(table.names) if encoder is None else encoder.features)
+        data.groups, data.id_name = groups, id_name
+        if encoder is not None:
+            data.table = table
+            data._encoders[()] = encoder
+        return data
+
+    def encoder(self, resamples: Resamples = ()) -> Encoder | None:
+        """What encodes the rows for a fit on resamples; None where rows are taken as they are.
+
+        It has seen what the innermost fold leaves for training. Rows drawn anew and shuffled labels hold nothing out,
+        and need no encoder of their own.
+        """
+        if self.table is None:
+            return None
+        folds = [index for index, resample in enumerate(resamples) if isinstance(resample, Fold)]
+        seen = resamples[: folds[-1] + 1] if folds else ()
+        if seen not in self._encoders:
+            self._encoders[seen] = Encoder.fit(self.table.take(select(seen, self.codes, self.groups).rows))
+        return self._encoders[seen]
+
+    def names(self, resamples: Resamples = ()) -> list[str] | None:
+        """The features of a fit on resamples."""
+        encoder = self.encoder(resamples)
+        return self.feature_names if encoder is None else encoder.features
+
+    def training(
+        self, resamples: Resamples, encoded_for: Resamples | None = None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+        """Rows and codes that the resamples leave for training, encoded for a fit on them unless another is named."""
         if not resamples:
             return self.X, self.codes
         chosen = select(resamples, self.codes, self.groups)
         if len(np.unique(chosen.codes)) < len(self.classes):
             raise NothingFitted("A fold leaves no row of some class for training.")
-        return self.X[chosen.rows], chosen.codes
+        return self._rows(chosen.rows, resamples if encoded_for is None else encoded_for), chosen.codes
 
     def held_out(self, resamples: Resamples) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-        """Rows and codes that the last resample, a fold, holds out."""
+        """Rows and codes that the last resample, a fold, holds out, encoded for the fit on the others."""
         chosen = hold_out(resamples, self.codes, self.groups)
-        return self.X[chosen.rows], chosen.codes
+        return self._rows(chosen.rows, resamples), chosen.codes
+
+    def _rows(self, rows: npt.NDArray[np.intp], resamples: Resamples) -> npt.NDArray[Any]:
+        encoder = self.encoder(resamples)
+        if self.table is None or encoder is None or encoder is self.encoder():
+            return self.X[rows]
+        return encoder.encode(self.table.take(rows))
 
     def problem(self, covariance: CovarianceKind, resamples: Resamples = ()) -> Problem:
         """The problem of the rows that the resamples leave, prepared once and kept while memory allows."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.density import ClassDensities
+from melm.preprocess import Encoder
 from melm.rows import Array, blocks
 
 
@@ -33,6 +34,20 @@ class Model:
     feature_names: list[str] | None = None
     card: dict[str, Any] = field(default_factory=dict)  # JSON values
     held_out: HeldOutRows | None = None  # where the fit was validated
+    encoder: Encoder | None = None  # from rows of a table, where it had gaps or categories, to rows of X
+    id_name: str | None = None  # the column of the table that names its rows
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a row has, by name: the features themselves where there is no encoder."""
+        if self.encoder is not None:
+            return [column.name for column in self.encoder.columns]
+        return self.feature_names or [f"x{j}" for j in range(len(self.projection))]
+
+    @property
+    def sources(self) -> list[list[int]]:
+        """The features that came from each column of the table; a column is one feature where there is no encoder."""
+        return [[j] for j in range(len(self.projection))] if self.encoder is None else self.encoder.sources
 
     def transform(self, X: npt.NDArray[Any]) -> Array:
         """Rows in the projected space (n, k)."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from melm.density import ClassDensities
 from melm.model import HeldOutRows, Model
+from melm.preprocess import Encoder
 
 FORMAT_VERSION = 1
 
@@ -27,6 +28,8 @@ def dump(model: Model) -> bytes:
         "method": model.method,
         "feature_names": model.feature_names,
         "card": model.card,
+        "encoder": None if model.encoder is None else model.encoder.to_json(),
+        "id_name": model.id_name,
     }
     arrays = {
         "header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), dtype=np.uint8),
@@ -93,7 +96,31 @@ def load(content: bytes) -> Model:
         raise ModelFileError("The weights of the model file are not shares of its classes.")
     densities = ClassDensities(np.split(rows, ends), smoothing, priors, weights)
     held_out = _held_out(arrays, k, n_classes) if "held_out_positions" in arrays else None
-    return Model(str(header["method"]), projection, offset, classes, densities, names, header["card"], held_out)
+    return Model(
+        str(header["method"]),
+        projection,
+        offset,
+        classes,
+        densities,
+        names,
+        header["card"],
+        held_out,
+        _encoder(header, d),
+        header.get("id_name"),
+    )
+
+
+def _encoder(header: dict[str, Any], n_features: int) -> Encoder | None:
+    stored = header.get("encoder")
+    if stored is None:
+        return None
+    try:
+        encoder = Encoder.from_json(stored)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise ModelFileError(f"The encoder of the model file is damaged: {problem}") from None
+    if len(encoder.features) != n_features:
+        raise ModelFileError(f"The encoder gives {len(encoder.features)} features, the projection takes {n_features}.")
+    return encoder
 
 
 def _held_out(arrays: dict[str, npt.NDArray[Any]], n_components: int, n_classes: int) -> HeldOutRows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from melm.rows import Array
@@ -43,6 +45,30 @@ def axis_correlations(V: Array, covariance: Array) -> Array:
         spread = np.outer(np.sqrt(np.diag(covariance)), np.sqrt(np.diag(V.T @ covariance @ V)))
         correlations = covariance @ V / spread
     return np.asarray(np.nan_to_num(correlations), np.float64)
+
+
+def joint_loadings(V: Array, covariance: Array, sources: Sequence[Sequence[int]]) -> Array:
+    """What several features move together along each axis, in standard deviations of the axis (len(sources), k).
+
+    Their contributions are added up row by row, and the spread of the sum is taken: free of sign, and for a single
+    feature the size of its loading.
+    """
+    moved = [np.sqrt(np.diag(V[J].T @ covariance[np.ix_(J, J)] @ V[J])) for J in map(list, sources)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loadings = np.stack(moved) / np.sqrt(np.diag(V.T @ covariance @ V))
+    return np.asarray(np.nan_to_num(loadings), np.float64)
+
+
+def joint_correlations(V: Array, covariance: Array, sources: Sequence[Sequence[int]]) -> Array:
+    """Multiple correlation of several features with each axis (len(sources), k); of a single one, its size."""
+    shared = covariance @ V  # (d, k)
+    explained = [
+        np.einsum("jk,ji,ik->k", shared[J], np.linalg.pinv(covariance[np.ix_(J, J)], hermitian=True), shared[J])
+        for J in map(list, sources)
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlations = np.sqrt(np.maximum(np.stack(explained), 0) / np.diag(V.T @ covariance @ V))
+    return np.asarray(np.clip(np.nan_to_num(correlations), 0, 1), np.float64)
 
 
 def _qr(V: Array) -> Array:

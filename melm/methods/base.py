@@ -103,6 +103,7 @@ class DirectMethod(Method[D]):
             parameters.gamma,
             parameters.priors,
             facts={},
+            resamples=resamples,
         )
         return replace(model, card=model.card | {"warnings": [*model.card["warnings"], *result["warnings"]]})
 

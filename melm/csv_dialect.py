@@ -1,0 +1,69 @@
+"""How a CSV file is written: its encoding, what separates its cells, and what stands before decimals."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+DELIMITERS = (",", ";", "\t", "|")
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
+DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
+SAMPLE_ROWS = 200
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the cells of a file are written."""
+
+    delimiter: str = ","
+    decimal: str = "."
+
+
+def encoding_of(head: bytes) -> str:
+    """The encoding that a byte order mark tells; UTF-8 where there is none."""
+    return next((name for mark, name in BYTE_ORDER_MARKS.items() if head.startswith(mark)), "utf-8")
+
+
+def sniff(text: str, delimiter: str | None = None, decimal: str | None = None) -> Dialect:
+    """The dialect of a file that begins with this text; what is given is not guessed.
+
+    The delimiter is the one that gives most rows the header's number of cells, and of those the one that gives most
+    cells. Decimals stand behind a comma where numbers with a comma are found and none with a point.
+    """
+    if delimiter is None:
+        delimiter = max(DELIMITERS, key=lambda candidate: _fit(_rows(text, candidate)))
+    if decimal is None:
+        cells = [cell for row in _rows(text, delimiter)[1:] for cell in row]
+        n_comma = sum(DECIMAL_COMMA.fullmatch(cell) is not None for cell in cells)
+        n_point = sum(DECIMAL_POINT.fullmatch(cell) is not None for cell in cells)
+        decimal = "," if n_comma > n_point else "."
+    return Dialect(delimiter, decimal)
+
+
+def _rows(text: str, delimiter: str) -> list[list[str]]:
+    """The first rows, as far as they are whole."""
+    rows: list[list[str]] = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+            if len(rows) > SAMPLE_ROWS:
+                break
+    except csv.Error:  # a cell beyond the reader's limit: the rows before it tell enough
+        pass
+    return rows
+
+
+def _fit(rows: list[list[str]]) -> tuple[bool, float, int]:
+    """How well a delimiter suits: does it separate anything, in how many rows as in the header, into how many cells."""
+    if not rows:
+        return False, 0.0, 0
+    counts = Counter(map(len, rows))
+    n_cells = len(rows[0])
+    return n_cells > 1, counts[n_cells] / len(rows), n_cells

@@ -1,0 +1,373 @@
+"""CSV as it is found, parsed while it arrives: blocks of whole lines go through Arrow's parser as they come.
+
+Cells are parsed as text and then turned into numbers column by column: that costs the same as parsing numbers at once,
+and leaves the text of a cell at hand where it is no number. The first block decides which columns are numbers.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from melm.csv_dialect import Dialect, encoding_of, sniff
+from melm.roles import ID_NAME, WHOLE_NUMBER, Role
+from melm.rows import Array
+from melm.table import NO_CATEGORY, Codes, Table
+
+MISSING_VALUES = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "?")
+BLOCK_BYTES = 4 << 20
+MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
+MOSTLY_NUMBERS = 0.8  # of the values in the first block; what is no number in such a column is a mistake
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
+SHOWN_PROBLEMS = 100
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a file: where, what, and what would mend it."""
+
+    detail: str
+    fix: str | None = None
+    row: int | None = None  # counted from 0, without the header and empty lines
+    column: str | None = None
+
+    def __str__(self) -> str:
+        places = [] if self.row is None else [f"row {self.row}"]
+        places += [] if self.column is None else [f"column {self.column!r}"]
+        return f"{', '.join(places)}: {self.detail}" if places else self.detail
+
+
+class CsvError(ValueError):
+    """A file that cannot be read as a table, with everything that is wrong with it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems[:5])))
+        self.problems = list(problems)
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """What a caller knows about a file; the rest is found out."""
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    missing_values: tuple[str, ...] = ()  # beside the usual ones
+    columns: Mapping[str, str] = field(default_factory=dict)  # name to role: all but numeric ones are read as text
+    target: str | None = None
+
+
+def read_csv(chunks: Iterable[bytes], options: CsvOptions | None = None) -> Table:
+    """The table of a file that comes in pieces."""
+    reader = CsvReader(options)
+    for chunk in chunks:
+        reader.feed(chunk)
+    return reader.finish()
+
+
+class CsvReader:
+    """Takes a file piece by piece. Memory is bounded by the table that comes out and a few blocks."""
+
+    def __init__(self, options: CsvOptions | None = None) -> None:
+        self._options = options or CsvOptions()
+        self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
+        self._is_begun = False
+        self._pending = bytearray()
+        self._enough = BLOCK_BYTES
+        self._dialect = Dialect()
+        self._columns: dict[str, _Numbers | _Text] = {}
+        self._problems: list[Problem] = []
+        self._skipped: list[int] = []  # rows that are not as long as the header
+        self.n_rows = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, once the header has come."""
+        return tuple(self._columns)
+
+    def feed(self, chunk: bytes) -> None:
+        """The next piece of the file."""
+        if not self._is_begun and not self._pending:
+            encoding = self._options.encoding or encoding_of(chunk)
+            if encoding != "utf-8":
+                self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._pending += self._decode(chunk)
+        if len(self._pending) >= self._enough:
+            end = _end_of_rows(self._pending)
+            if end:
+                self._take(bytes(self._pending[:end]))
+                del self._pending[:end]
+            self._enough = max(BLOCK_BYTES, 2 * len(self._pending))  # a long quoted cell is not searched at each piece
+
+    def finish(self) -> Table:
+        """The table. Raises `CsvError` with all problems of the file."""
+        self._pending += self._decode(b"", final=True)
+        if self._pending.strip() or not self._is_begun:
+            self._take(bytes(self._pending))
+        self._pending.clear()
+        if not self._problems and not self.n_rows:
+            self._problems.append(Problem("the CSV has a header and no rows", "send one line a row"))
+        columns: dict[str, Array | tuple[Codes, tuple[str, ...]]] = {}
+        for name, column in self._columns.items():
+            columns[name] = column.finish(self._problems)
+        if self._problems:
+            raise CsvError([replace(problem, row=self._row(problem)) for problem in self._problems])
+        return Table.of_columns(columns, self.n_rows)
+
+    def _row(self, problem: Problem) -> int | None:
+        """The row of a problem among all rows: those of cells were counted without the rows that were skipped."""
+        row = problem.row
+        if row is not None and problem.column is not None:
+            for skipped in self._skipped:
+                row += skipped <= row
+        return row
+
+    def _decode(self, chunk: bytes, final: bool = False) -> bytes:
+        if self._decoder is None:
+            return chunk
+        try:
+            return self._decoder.decode(chunk, final).encode()
+        except UnicodeDecodeError as error:
+            raise CsvError([_wrong_encoding(f"{error.encoding}: {error.reason}")]) from None
+
+    def _take(self, block: bytes) -> None:
+        if not self._is_begun:
+            block = self._begin(block)
+        if not self._columns or not block.strip():
+            return
+        cells = self._parse(block)
+        n_rows = self.n_rows
+        for column, values in zip(self._columns.values(), cells.columns, strict=True):
+            if len(self._problems) < SHOWN_PROBLEMS:
+                column.take(values.combine_chunks(), n_rows, self._problems)
+        self.n_rows += len(cells)
+
+    def _begin(self, block: bytes) -> bytes:
+        """Find the dialect, take the header, and decide what each column holds. Gives the rows after the header."""
+        self._is_begun = True
+        try:
+            text = block[: BLOCK_BYTES // 4].decode(
+                "utf-8", errors="strict" if len(block) < BLOCK_BYTES // 4 else "ignore"
+            )
+        except UnicodeDecodeError as error:
+            raise CsvError([_wrong_encoding(f"utf-8: {error.reason} at byte {error.start}")]) from None
+        self._dialect = sniff(text, self._options.delimiter, self._options.decimal)
+        lines = io.StringIO(text, newline="")
+        header = next((row for row in csv.reader(_whole_lines(lines), delimiter=self._dialect.delimiter) if row), [])
+        names = [name.strip() or f"column {index + 1}" for index, name in enumerate(header)]
+        self._check_header(names)
+        rows = block[len(text[: lines.tell()].encode()) :]
+        self._columns = {name: _Text(self._missing) for name in names}
+        if rows.strip():
+            cells = self._parse(rows)
+            self._problems, self._skipped = [], []  # the same rows are parsed once more, and reported then
+            self._columns = {
+                name: self._kind_of(name, column.combine_chunks())
+                for name, column in zip(names, cells.columns, strict=True)
+            }
+        return rows
+
+    def _check_header(self, names: list[str]) -> None:
+        if not names:
+            raise CsvError([Problem("the CSV is empty", "send a header row, then one line a row")])
+        twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+        if twice:
+            raise CsvError(
+                [Problem(f"columns are named twice: {', '.join(twice)}", "give every column a name of its own")]
+            )
+        wanted = [*self._options.columns, *([] if self._options.target is None else [self._options.target])]
+        unknown = [name for name in dict.fromkeys(wanted) if name not in names]
+        if unknown:
+            written = f" (cells are separated by {self._dialect.delimiter!r}: is that right? delimiter sets it)"
+            raise CsvError(
+                [
+                    Problem(f"there is no column {name!r}", f"columns: {', '.join(names[:50])}{written}")
+                    for name in unknown
+                ]
+            )
+
+    @property
+    def _missing(self) -> frozenset[str]:
+        return frozenset(MISSING_VALUES + self._options.missing_values)
+
+    def _parse(self, block: bytes) -> Any:
+        """The cells of some rows as text, null where missing. Rows of another length are left out and noted."""
+        ragged: list[Any] = []
+        cells = self._parse_with(block, ragged, use_threads=True)
+        if ragged:  # only one thread counts the rows
+            ragged.clear()
+            cells = self._parse_with(block, ragged, use_threads=False)
+        first = self.n_rows + len(self._skipped)
+        for row in ragged:
+            index = first + row.number - 1
+            detail = f"there are {row.actual_columns} cells, the header has {row.expected_columns}"
+            fix = f"delimiter, where cells are not separated by {self._dialect.delimiter!r}; else mend the row"
+            self._skipped.append(index)
+            if len(self._problems) < SHOWN_PROBLEMS:
+                self._problems.append(Problem(detail, fix, index))
+        return cells
+
+    def _parse_with(self, block: bytes, ragged: list[Any], use_threads: bool) -> Any:
+        def note(row: Any) -> str:
+            ragged.append(row)
+            return "skip"
+
+        names = list(self._columns)
+        try:
+            return pa.csv.read_csv(
+                pa.BufferReader(block),
+                pa.csv.ReadOptions(
+                    column_names=names,
+                    use_threads=use_threads,
+                    block_size=BLOCK_BYTES // 4 if use_threads and len(block) <= 2 * BLOCK_BYTES else len(block) + 1,
+                ),
+                pa.csv.ParseOptions(
+                    delimiter=self._dialect.delimiter, newlines_in_values=True, invalid_row_handler=note
+                ),
+                pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=sorted(self._missing),
+                    strings_can_be_null=True,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if use_threads and "straddling" in str(error):  # a row longer than a thread's piece
+                return self._parse_with(block, ragged, use_threads=False)
+            if "UTF8" in str(error):
+                raise CsvError([_wrong_encoding("utf-8")]) from None
+            raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
+
+    def _kind_of(self, name: str, cells: Any) -> _Numbers | _Text:
+        """What a column holds, by the role that it was given or by its first cells."""
+        role = Role.TARGET if name == self._options.target else self._options.columns.get(name)
+        numbers = _Numbers(name, self._dialect.decimal, self._missing)
+        if role is not None:
+            return numbers if role == Role.NUMERIC else _Text(self._missing)
+        values, wrong = numbers.convert(cells)
+        n_present = len(cells) - cells.null_count
+        if n_present and (1 - len(wrong) / n_present < MOSTLY_NUMBERS):
+            return _Text(self._missing)
+        if pc.any(pc.match_substring_regex(cells, LEADING_ZERO)).as_py():
+            return _Text(self._missing)
+        found = values[np.isfinite(values)]
+        is_whole = not wrong and len(found) > 0 and bool((found == np.floor(found)).all())
+        if is_whole and (ID_NAME.search(name.lower()) or (len(found) > 1 and (np.diff(found) > 0).all())):
+            return _Text(self._missing, numbers)  # perhaps an id: its digits are kept until all are seen
+        return numbers
+
+
+class _Numbers:
+    """A column of numbers in the making."""
+
+    def __init__(self, name: str, decimal: str, missing: frozenset[str]) -> None:
+        self._name, self._decimal, self._missing = name, decimal, missing
+        self._parts: list[Array] = []
+
+    def take(self, cells: Any, first_row: int, problems: list[Problem]) -> None:
+        """The next cells. Those that are no numbers are problems."""
+        values, wrong = self.convert(cells)
+        for index in wrong:
+            self.complain(first_row + index, cells[index].as_py(), problems)
+        self._parts.append(values)
+
+    def finish(self, problems: list[Problem]) -> Array:
+        """The column."""
+        return np.concatenate(self._parts) if self._parts else np.empty(0)
+
+    def convert(self, cells: Any) -> tuple[Array, list[int]]:
+        """Numbers, NaN where missing, and the indices of cells that are none."""
+        if self._decimal != ".":
+            cells = pc.replace_substring(cells, self._decimal, ".")
+        try:
+            values = pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
+            wrong = np.isinf(values)
+        except pa.ArrowInvalid:
+            trimmed = pc.utf8_trim_whitespace(cells)
+            is_number = pc.fill_null(pc.match_substring_regex(trimmed, NUMBER), False)
+            values = pc.cast(pc.if_else(is_number, trimmed, None), pa.float64()).to_numpy(zero_copy_only=False)
+            is_gap = pc.is_in(trimmed, pa.array([None, *self._missing], pa.string()))
+            wrong = np.isinf(values) | ~pc.or_(is_number, is_gap).to_numpy(zero_copy_only=False)
+        return values, np.flatnonzero(wrong).tolist()
+
+    def complain(self, row: int, cell: str, problems: list[Problem]) -> None:
+        """Note a cell that is no number."""
+        if len(problems) >= SHOWN_PROBLEMS:
+            return
+        detail = f"{cell[:40]!r} is not a number, as the others are"
+        as_text = f"columns={{{self._name!r}: 'categorical'}} where the column is text"
+        fix = f"missing_values={cell[:40]!r} where it stands for a gap; {as_text}"
+        if self._decimal == "." and "," in cell:
+            fix = f"decimal=',' where that separates decimals; {fix}"
+        problems.append(Problem(detail, fix, row, self._name))
+
+
+class _Text:
+    """A column of text in the making: codes in order of appearance, and what they stand for."""
+
+    def __init__(self, missing: frozenset[str], numbers: _Numbers | None = None) -> None:
+        self._missing = missing
+        self._numbers = numbers  # what the column is after all, unless every cell is a whole number
+        self._code_of: dict[str, int] = {}
+        self._parts: list[Codes] = []
+
+    def take(self, cells: Any, first_row: int, problems: list[Problem]) -> None:
+        """The next cells, blanks around them cut off."""
+        encoded = pc.dictionary_encode(cells)
+        codes = [
+            NO_CATEGORY
+            if value.strip() in self._missing
+            else self._code_of.setdefault(value.strip(), len(self._code_of))
+            for value in encoded.dictionary.to_pylist()
+        ]
+        indices = pc.fill_null(encoded.indices, len(codes)).to_numpy(zero_copy_only=False)
+        self._parts.append(np.array([*codes, NO_CATEGORY], np.int32)[indices])
+
+    def finish(self, problems: list[Problem]) -> Array | tuple[Codes, tuple[str, ...]]:
+        """The column, its values sorted."""
+        values = list(self._code_of)
+        codes = np.concatenate(self._parts) if self._parts else np.empty(0, np.int32)
+        if self._numbers is not None and not all(map(WHOLE_NUMBER.fullmatch, values)):
+            return self._as_numbers(self._numbers, values, codes, problems)
+        order = sorted(range(len(values)), key=values.__getitem__)
+        rank = np.empty(len(values) + 1, np.int32)
+        rank[order] = np.arange(len(values))
+        rank[NO_CATEGORY] = NO_CATEGORY
+        return rank[codes], tuple(values[code] for code in order)
+
+    def _as_numbers(self, numbers: _Numbers, values: list[str], codes: Codes, problems: list[Problem]) -> Array:
+        converted, wrong = numbers.convert(pa.array(values, pa.string()))
+        for row in np.flatnonzero(np.isin(codes, wrong))[:SHOWN_PROBLEMS].tolist():
+            numbers.complain(row, values[codes[row]], problems)
+        column: Array = np.append(converted, np.nan)[codes]
+        return column
+
+
+def _end_of_rows(data: bytearray) -> int:
+    """Where the last row ends that is whole: at a line break outside quotes. 0 where there is none."""
+    end = data.rfind(b"\n") + 1
+    is_quoted = data.count(b'"', 0, end) % 2 == 1
+    while end and is_quoted and len(data) < MAX_BLOCK_BYTES:
+        before = data.rfind(b"\n", 0, end - 1) + 1
+        is_quoted ^= data.count(b'"', before, end) % 2 == 1
+        end = before
+    return end
+
+
+def _whole_lines(lines: io.StringIO) -> Iterable[str]:
+    """Lines, read one by one so that the position after each is known."""
+    while line := lines.readline():
+        yield line
+
+
+def _wrong_encoding(detail: str) -> Problem:
+    return Problem(f"the CSV is not {detail}", "encoding='latin-1' or 'cp1252', as many spreadsheets write it")
