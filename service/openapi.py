@@ -92,7 +92,7 @@ def build(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
         tags=[{"name": name, "description": description} for name, description in TAGS.items()],
         license_info={"name": "MIT", "identifier": "MIT"},
-        servers=[{"url": "/"}],
+        servers=[{"url": app.root_path or "/"}],
     )
     _, definitions = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
     made["components"]["schemas"] |= definitions["$defs"]

@@ -1,20 +1,25 @@
 """Fits over HTTP: every status, waiting, events, cancel, retry, reuse, idempotency."""
 
+import asyncio
 import json
 import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
 import numpy as np
 import pytest
 
+from service.routes.fits import event_stream
 from tests.servers import RedisServer, redis_server, wait_until
 from tests.service import samples
 from tests.service.api import Api, api_process
+from worker.contract.errors import StoreUnavailable
+from worker.contract.records import DEFAULT_TENANT
 from worker.contract.settings import Settings
 from worker.contract.store import open_store
 
@@ -209,8 +214,6 @@ class TestIdempotency:
         assert other.headers["Content-Type"] == "application/problem+json"
 
     def test_same_key_while_in_flight(self, client: httpx2.Client, server: RedisServer) -> None:
-        from worker.contract.records import DEFAULT_TENANT
-
         key = uuid.uuid4().hex
         body = json.dumps({"X": [[0], [1], [2], [3]], "y": [0, 0, 1, 1]}).encode()
         headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
@@ -262,3 +265,26 @@ def test_200_small_fits_at_once_all_end_once(api: Api, dataset_id: str) -> None:
             assert fit["status"] == "succeeded", fit["error"]
             types = [event["type"] for event in events_of(client, fit_id)]
             assert types.count("succeeded") == 1
+
+
+def test_a_silent_stream_beats() -> None:
+    """Where nothing happens, a comment comes; where the store goes away, the stream ends without a word."""
+
+    class Watch:
+        n_looks = 0
+
+        async def fit(self, tenant: str, fit_id: str) -> Any:
+            return SimpleNamespace(is_active=True)
+
+        async def next_events(self, tenant: str, fit_id: str, *, after: str, timeout_seconds: float) -> list[Any]:
+            assert timeout_seconds == 15
+            self.n_looks += 1
+            if self.n_looks > 2:
+                raise StoreUnavailable("away")
+            return []
+
+    async def read() -> list[str]:
+        context: Any = SimpleNamespace(watch=Watch())
+        return [text async for text in event_stream(context, "acme", "fit_1", "0")]
+
+    assert asyncio.run(read()) == [": nothing new\n\n"] * 2
