@@ -17,7 +17,6 @@ from melm.remote.records import Event, FitRecord
 SILENCE_SECONDS = 25.0  # the service says something every 15: beyond this, something in between holds the stream back
 BARREN_STREAMS = 3  # streams in a row that ended early and without an event: something in between cuts them
 LONG_POLL_SECONDS = 20
-LOOK_SECONDS = 0.1  # between two looks at a fit whose events come thick and fast
 
 Look: TypeAlias = tuple[FitRecord, float]  # a fit, and how long to wait before the next look
 
@@ -59,12 +58,13 @@ def follow_events(connection: Connection, fit_id: str, after: str) -> Iterator[E
 
 
 def by_stream(connection: Connection, fit_id: str, deadline: float) -> Iterator[Look]:
-    """A look whenever something has happened."""
-    looked_at = -math.inf
-    for _ in stream(connection, fit_id, after="0"):
-        if time.monotonic() - looked_at >= LOOK_SECONDS:
+    """A look whenever something has happened. What happened before the last look was seen by it."""
+    looked_at, clocks_apart = -math.inf, math.inf
+    for event in stream(connection, fit_id, after="0"):
+        clocks_apart = min(clocks_apart, time.time() - event.at.timestamp())  # and the quickest way of an event here
+        if event.at.timestamp() + clocks_apart >= looked_at:
+            looked_at = time.time()
             yield look(connection, fit_id)
-            looked_at = time.monotonic()
     yield look(connection, fit_id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -16,8 +17,8 @@ ENDED = Said(200, fit_document("succeeded"))
 EVENT_STREAM = {"Content-Type": "text/event-stream"}
 
 
-def event(number: int, kind: str) -> str:
-    data = {"id": f"{number}-0", "type": kind, "at": "2026-11-18T00:00:00Z", "data": {}}
+def event(number: int, kind: str, at: datetime = datetime(2026, 11, 18, tzinfo=UTC)) -> str:
+    data = {"id": f"{number}-0", "type": kind, "at": at.isoformat(), "data": {}}
     return f"id: {number}-0\nevent: {kind}\ndata: {json.dumps(data)}\n\n"
 
 
@@ -62,6 +63,29 @@ def test_a_stream_is_followed_first() -> None:
         assert fit.wait().id == "mdl_1"
     assert answer.ways[:2] == ["poll", "stream"]
     assert "long poll" not in answer.ways
+
+
+def test_events_that_come_late_are_not_looked_after_one_by_one() -> None:
+    """A look that takes longer than events take to come sees them all."""
+    began_at = datetime.now(UTC)
+    looks = 0
+
+    def answer(asked: Asked) -> Said:
+        nonlocal looks
+        if asked.path.endswith("/events/stream"):
+            times = [began_at + timedelta(milliseconds=number) for number in range(100)]
+            return Said(
+                200, headers=EVENT_STREAM, text="".join(event(n, "start_done", at) for n, at in enumerate(times, 1))
+            )
+        if "/events?" in asked.path:
+            return Said(200, {"data": [], "next_cursor": "0"})
+        looks += 1
+        time.sleep(0.2)
+        return RUNNING if looks < 3 else ENDED
+
+    with scripted_service(answer) as service, Client(service.url) as client:
+        assert client.fits.attach("fit_1").wait().id == "mdl_1"
+    assert looks < 10
 
 
 @pytest.mark.parametrize(
