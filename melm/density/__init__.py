@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from melm.density.bulk import Bulk
 from melm.density.kernels import Kernels
+from melm.density.together import Together
 from melm.rows import Array
 
+FEW_PAIRS = 2**14  # rows times queries up to which all classes are summed at once
 EXACT_PAIRS = 2**24  # rows times queries up to which kernels are summed one by one: about a tenth of a second
 GRID_COMPONENTS = 3  # beyond, grids grow faster than pairs
 
@@ -32,6 +34,8 @@ class ClassDensities:
 
     def log_densities(self, Z: Array) -> Array:
         """log f_c at each row of Z: (n, C)."""
+        if len(Z) * sum(map(len, self.rows)) <= FEW_PAIRS:
+            return self._together.log_densities(Z)
         return np.column_stack([estimate.log_density(Z) for estimate in self._estimates])
 
     def log_posteriors(self, Z: Array) -> Array:
@@ -80,6 +84,10 @@ class ClassDensities:
             _Estimate(Kernels.prepare(rows, S, share))
             for rows, S, share in zip(self.rows, self.smoothing, weights, strict=True)
         ]
+
+    @cached_property
+    def _together(self) -> Together:
+        return Together.prepare([estimate.kernels for estimate in self._estimates])
 
     @cached_property
     def _log_priors(self) -> Array:
