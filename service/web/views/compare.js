@@ -64,7 +64,7 @@ async function picture(body, modelId, signal) {
     element(
       "dl",
       {},
-      figure("held out", validation ? `${score(validation.balanced_accuracy)} (${score(validation.interval[0])}–${score(validation.interval[1])})` : "–"),
+      figure("held out", validation ? [score(validation.balanced_accuracy), element("small", {}, `${score(validation.interval[0])} to ${score(validation.interval[1])}`)] : "–"),
       figure("in sample", inSample ? score(inSample.leave_one_out_balanced_accuracy) : "–"),
     ),
   );
