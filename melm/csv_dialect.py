@@ -10,7 +10,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 DELIMITERS = (",", ";", "\t", "|")
+ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1250", "cp1251", "cp1252", "big5", "euc-kr", "gb18030", "shift_jis")
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+LONGEST_MARK = max(map(len, BYTE_ORDER_MARKS))
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
 DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 SAMPLE_ROWS = 200

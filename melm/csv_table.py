@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from melm.csv_dialect import Dialect, encoding_of, sniff
+from melm.csv_dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, sniff
 from melm.roles import ID_NAME, WHOLE_NUMBER, Role
 from melm.rows import Array
 from melm.table import NO_CATEGORY, Codes, Table
@@ -81,6 +81,7 @@ class CsvReader:
     def __init__(self, options: CsvOptions | None = None) -> None:
         self._options = options or CsvOptions()
         self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
+        self._is_known = False
         self._is_begun = False
         self._pending = bytearray()
         self._enough = BLOCK_BYTES
@@ -97,11 +98,9 @@ class CsvReader:
 
     def feed(self, chunk: bytes) -> None:
         """The next piece of the file."""
-        if not self._is_begun and not self._pending:
-            encoding = self._options.encoding or encoding_of(chunk)
-            if encoding != "utf-8":
-                self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._pending += self._decode(chunk)
+        self._pending += chunk if self._decoder is None else self._decode(chunk)
+        if not self._is_known and len(self._pending) >= LONGEST_MARK:
+            self._find_encoding()
         if len(self._pending) >= self._enough:
             end = _end_of_rows(self._pending)
             if end:
@@ -111,6 +110,8 @@ class CsvReader:
 
     def finish(self) -> Table:
         """The table. Raises `CsvError` with all problems of the file."""
+        if not self._is_known:
+            self._find_encoding()
         self._pending += self._decode(b"", final=True)
         if self._pending.strip() or not self._is_begun:
             self._take(bytes(self._pending))
@@ -131,6 +132,20 @@ class CsvReader:
             for skipped in self._skipped:
                 row += skipped <= row
         return row
+
+    def _find_encoding(self) -> None:
+        """Once the first bytes are there: UTF-8 goes to the parser as it is, all else is decoded first."""
+        self._is_known = True
+        found = encoding_of(bytes(self._pending[:LONGEST_MARK]))
+        if found == "utf-8-sig":
+            del self._pending[: len(codecs.BOM_UTF8)]
+            found = "utf-8"
+        encoding = self._options.encoding or found
+        if encoding not in ENCODINGS:
+            raise CsvError([Problem(f"{encoding!r} is no encoding", f"encodings: {', '.join(ENCODINGS)}")])
+        if encoding != "utf-8":
+            self._decoder = codecs.getincrementaldecoder(encoding)()
+            self._pending = bytearray(self._decode(bytes(self._pending)))
 
     def _decode(self, chunk: bytes, final: bool = False) -> bytes:
         if self._decoder is None:
