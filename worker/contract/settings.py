@@ -10,9 +10,9 @@ from typing import Any
 from worker.contract.errors import SettingsError
 
 
-def setting(default: Any, meaning: str) -> Any:
+def setting(default: Any, meaning: str, least: int = 0) -> Any:
     """A field of `Settings` with what it means; the operations page lists all of them."""
-    return field(default=default, metadata={"meaning": meaning})
+    return field(default=default, metadata={"meaning": meaning, "least": least})
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Settings:
     )
     unit_seconds: float = setting(1800.0, "The longest time one unit may take.")
     turn_seconds: float = setting(0.25, "How long a worker stays with one fit while others wait.")
-    window: int = setting(8, "How many units of one fit may be in flight at once.")
-    max_attempts: int = setting(3, "How often a unit may take its process down before it is given up.")
+    window: int = setting(8, "How many units of one fit may be in flight at once.", least=1)
+    max_attempts: int = setting(3, "How often a unit may take its process down before it is given up.", least=1)
     max_active_fits: int = setting(1000, "Active fits per tenant; more are refused.")
     max_queued_fits: int = setting(500, "Fits per tenant that nobody has begun; more are refused.")
     dataset_lifetime_seconds: float = setting(0.0, "How long a dataset is kept after it was stored.")
@@ -40,7 +40,9 @@ class Settings:
     model_lifetime_seconds: float = setting(0.0, "How long a model is kept that no alias names.")
     tombstone_seconds: float = setting(30 * 86400.0, "How long an expired or deleted resource is remembered as gone.")
     idempotency_seconds: float = setting(86400.0, "How long an idempotency key is remembered.")
-    worker_processes: int = setting(os.cpu_count() or 1, "Processes of one worker; by default as many as cores.")
+    worker_processes: int = setting(
+        os.cpu_count() or 1, "Processes of one worker; by default as many as cores.", least=1
+    )
     dataset_cache_bytes: int = setting(1 << 30, "Datasets that one worker process keeps in memory.")
     stalled_seconds: float = setting(60.0, "Fits wait this long, and no work is begun: the workers stand still.")
 
@@ -51,7 +53,7 @@ class Settings:
         for each in fields(cls):
             text = environ.get(variable(each.name))
             if text is not None:
-                values[each.name] = _parse(variable(each.name), text, type(each.default))
+                values[each.name] = _parse(variable(each.name), text, type(each.default), each.metadata["least"])
         return cls(**values)
 
 
@@ -60,13 +62,13 @@ def variable(name: str) -> str:
     return f"MELM_{name.upper()}"
 
 
-def _parse(name: str, text: str, kind: type) -> Any:
+def _parse(name: str, text: str, kind: type, least: int) -> Any:
     if kind is str:
         return text
     try:
         value = kind(text)
     except ValueError:
         raise SettingsError(f"{name} should be a number, not {text!r}.") from None
-    if not 0 <= value < float("inf"):
-        raise SettingsError(f"{name} should be a finite number that is not negative, not {text!r}.")
+    if not least <= value < float("inf"):
+        raise SettingsError(f"{name} should be a finite number of at least {least}, not {text!r}.")
     return value

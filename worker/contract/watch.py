@@ -16,6 +16,8 @@ from typing import Any, Self
 
 import redis
 import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from worker.contract.errors import Gone, NotFound
 from worker.contract.records import Event, FitRecord
@@ -35,6 +37,7 @@ class Watch:
             settings.redis_url,
             max_connections=MAX_CONNECTIONS,
             timeout=settings.store_timeout_seconds,
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,)),
             **client_options(settings),
         )
         self._client = redis.asyncio.Redis(connection_pool=pool)

@@ -21,6 +21,12 @@ def test_a_wrong_variable_is_named(text: str) -> None:
         Settings.from_environment({"MELM_LEASE_SECONDS": text})
 
 
+@pytest.mark.parametrize("name", ["MELM_WINDOW", "MELM_MAX_ATTEMPTS", "MELM_WORKER_PROCESSES"])
+def test_some_must_be_at_least_one(name: str) -> None:
+    with pytest.raises(SettingsError, match="at least 1"):
+        Settings.from_environment({name: "0"})
+
+
 @pytest.mark.parametrize("each", fields(Settings), ids=lambda each: each.name)
 def test_every_variable_is_documented_with_its_meaning(each: object) -> None:
     name, meaning = each.name, each.metadata["meaning"]  # type: ignore[attr-defined]

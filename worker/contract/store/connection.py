@@ -59,7 +59,7 @@ def translated() -> Iterator[None]:
 
 
 def client_options(settings: Settings) -> dict[str, Any]:
-    """How every client of the store connects. One retry, for a pooled connection that the server has since closed."""
+    """How every client of the store connects."""
     return {
         "socket_timeout": settings.store_timeout_seconds,
         "socket_connect_timeout": settings.store_timeout_seconds,
@@ -71,6 +71,7 @@ class Connection:
     """A pooled, thread-safe client that runs commands and scripts."""
 
     def __init__(self, settings: Settings) -> None:
+        # One more try, for a pooled connection that the server has closed since. Every script may be sent twice.
         retry = Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,))
         self.settings = settings
         self.client = redis.Redis.from_url(settings.redis_url, retry=retry, **client_options(settings))

@@ -294,6 +294,17 @@ def test_messages_in_a_long_queue_are_sent_again_ever_more_rarely(tenant: str, s
     store.close()
 
 
+def test_lost_bookkeeping_is_planned_anew(store: Store, tenant: str, server: RedisServer) -> None:
+    first = held(opened(store, tenant, ["a", "b", "c"]))
+    held(store.units.complete(first, HERE, UnitReport({"x": 1}), carry_on=True))
+    root = f"melm:{{{tenant}}}:fit:{first.fit_id}"
+    server.client.delete(f"{root}:todo", f"{root}:waiting", f"{root}:units", f"melm:{{{tenant}}}:leases")
+    assert store.units.redispatch(tenant, first.fit_id, judge_leases=True) == 1
+    plan = held(store.units.claim(tenant, first.fit_id, THERE))
+    assert store.units.results(tenant, first.fit_id, ["a", "b", "c"]) == {"a": {"x": 1}}
+    assert held(store.units.open_stage(plan, THERE, "search", [("b", {}), ("c", {})])).unit == "b"
+
+
 def test_a_newer_record_is_left_alone(store: Store, tenant: str, server: RedisServer) -> None:
     fit_id = new_fit(store, tenant)
     server.client.hset(f"melm:{{{tenant}}}:fit:{fit_id}:meta", "schema_version", 2)
