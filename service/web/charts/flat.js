@@ -83,15 +83,18 @@ export class Flat extends Stage {
       svg("line", { class: "grid", x1: MARGIN.left, x2: right, y1: toY(value), y2: toY(value) }),
       svg("text", { class: "tick", x: MARGIN.left - 8, y: toY(value) + 4, "text-anchor": "end" }, String(value)),
     ]);
-    this.lines.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    for (const layer of [this.below, this.above]) layer.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const frame = { x: MARGIN.left, y: MARGIN.top, width: Math.max(0, right - MARGIN.left), height: Math.max(0, bottom - MARGIN.top) };
     this.clipId ??= `clip-${Math.random().toString(36).slice(2)}`;
     replace(
-      this.lines,
+      this.above,
       svg("clipPath", { id: this.clipId }, svg("rect", frame)),
+      svg("g", { "clip-path": `url(#${this.clipId})` }, contours, svg("path", { class: "boundary", d: path(this.boundary) })),
+    );
+    replace(
+      this.below,
       columns,
       rows,
-      svg("g", { "clip-path": `url(#${this.clipId})` }, contours, svg("path", { class: "boundary", d: path(this.boundary) })),
       svg("text", { class: "axis", x: (MARGIN.left + right) / 2, y: height - 6, "text-anchor": "middle" }, this.panel.x_label),
       svg("text", { class: "axis", x: 12, y: (MARGIN.top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(MARGIN.top + bottom) / 2})` }, this.panel.y_label),
     );

@@ -81,7 +81,7 @@ export class Solid extends Stage {
       const [x, y] = this.toPixel([-1, -1, -1].map((low, at) => (at === axis ? 1.14 : low)));
       return svg("text", { class: "axis", x, y, "text-anchor": "middle" }, `z${axis}`);
     });
-    this.lines.setAttribute("viewBox", `0 0 ${this.node.clientWidth} ${this.node.clientHeight}`);
-    replace(this.lines, edges.map(([from, to]) => line(from, to)), names);
+    this.below.setAttribute("viewBox", `0 0 ${this.node.clientWidth} ${this.node.clientHeight}`);
+    replace(this.below, edges.map(([from, to]) => line(from, to)), names);
   }
 }

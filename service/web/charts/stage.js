@@ -1,4 +1,4 @@
-// Where a picture is drawn: lines below, points above, a tooltip, buttons and keys. What is drawn is the subclass's.
+// Where a picture is drawn: axes below, points, lines above them, a tooltip, buttons and keys. What is drawn is the subclass's.
 
 import { element, svg } from "../element.js";
 import { PointLayer } from "./points.js";
@@ -13,10 +13,11 @@ export class Stage {
   constructor(cloud, label) {
     this.cloud = cloud;
     this.hidden = new Set();
-    this.lines = svg("svg", { "aria-hidden": "true" });
+    this.below = svg("svg", { "aria-hidden": "true" });
+    this.above = svg("svg", { "aria-hidden": "true" });
     this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": label, "aria-roledescription": "chart" });
     this.tooltip = element("div", { class: "tooltip", hidden: true });
-    this.node = element("div", { class: "stage" }, this.lines, this.canvas, this.tooltip, this.controls());
+    this.node = element("div", { class: "stage" }, this.below, this.canvas, this.above, this.tooltip, this.controls());
     this.layer = new PointLayer(this.canvas);
     this.canvas.addEventListener("pointerdown", (event) => this.grab(event));
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
@@ -71,7 +72,7 @@ export class Stage {
         }),
       ),
     });
-    this.opacity = shown.length > CROWD ? 0.5 : 0.72;
+    this.opacity = Math.max(0.25, 0.72 * Math.min(1, Math.sqrt(CROWD / shown.length)));
     this.draw();
   }
 

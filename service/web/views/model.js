@@ -147,7 +147,7 @@ function makeUp({ card }) {
       const interval = card.stability && { low: column(card.stability[key].low), high: column(card.stability[key].high) };
       return bars(card.features, column(card[key]), `z${axis}: ${title}${interval ? ", with 95 % intervals" : ""}`, interval);
     });
-  const lost = (key, title) => () => bars(card.features, card.importance[key], title);
+  const lost = (key, title) => () => bars(card.importance.columns ?? card.features, card.importance[key], title);
   const measures = [
     ["standardized weight", perAxis("loadings", "standardized weight")],
     ["correlation with the axis", perAxis("axis_correlations", "correlation with the axis")],
