@@ -1,6 +1,6 @@
 // Which view stands at which address. Addresses are fragments: they can be shared, reloaded and served from any path.
 
-import { onKeyNeeded } from "./api.js";
+import { Problem, onKeyNeeded, pause } from "./api.js";
 import { element, replace } from "./element.js";
 import { askForKey } from "./key_dialog.js";
 import { failure } from "./states.js";
@@ -23,6 +23,8 @@ const ROUTES = [
   [/^\/models\/([\w.-]+)\/lineup$/, lineupView],
 ];
 
+const RETRY_PAUSE = 4000; // milliseconds, before a view that could not be had is asked for again
+
 const view = document.getElementById("view");
 let leaving = new AbortController();
 
@@ -39,7 +41,9 @@ async function show() {
   try {
     await open({ place, signal, notify, setTitle, leave: (to) => (location.hash = to), reload: show }, ...address.match(pattern).slice(1));
   } catch (error) {
-    if (!signal.aborted) replace(place, failure(error, show));
+    if (signal.aborted) return;
+    replace(place, failure(error, show));
+    if (error instanceof Problem && error.isOutage) pause(RETRY_PAUSE, signal).then(show, () => {});
   }
 }
 

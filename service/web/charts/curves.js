@@ -4,7 +4,6 @@ import { element, replace, svg } from "../element.js";
 import { scale, ticks } from "./axis.js";
 import { colorOf } from "./palette.js";
 
-const [WIDTH, HEIGHT] = [640, 440];
 const MARGIN = { left: 14, right: 14, top: 14, bottom: 44 };
 
 export class Curves {
@@ -12,9 +11,14 @@ export class Curves {
     this.panel = panel;
     this.hidden = new Set();
     this.marks = [];
-    this.lines = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label });
+    this.lines = svg("svg", { role: "img", "aria-label": label });
     this.node = element("div", { class: "stage" }, this.lines);
-    this.draw();
+    this.resizing = new ResizeObserver(() => this.draw());
+    this.resizing.observe(this.node);
+  }
+
+  dispose() {
+    this.resizing.disconnect();
   }
 
   setHidden(codes) {
@@ -30,8 +34,9 @@ export class Curves {
 
   draw() {
     const { panel } = this;
-    const bottom = HEIGHT - MARGIN.bottom;
-    const toX = scale(panel.x_range, [MARGIN.left, WIDTH - MARGIN.right]);
+    const { clientWidth: width, clientHeight: height } = this.node;
+    const bottom = height - MARGIN.bottom;
+    const toX = scale(panel.x_range, [MARGIN.left, width - MARGIN.right]);
     const toY = scale(panel.y_range, [bottom, MARGIN.top]);
     const curves = panel.series.map(({ curve }, code) => {
       if (this.hidden.has(code)) return null;
@@ -39,13 +44,14 @@ export class Curves {
       const closed = `M${line}L${toX(panel.x_range[1])} ${bottom}L${toX(panel.x_range[0])} ${bottom}Z`;
       return svg("path", { d: closed, fill: colorOf(code), "fill-opacity": 0.2, stroke: colorOf(code), "stroke-width": 1.6 });
     });
+    this.lines.setAttribute("viewBox", `0 0 ${width} ${height}`);
     replace(
       this.lines,
-      svg("line", { class: "grid", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: bottom, y2: bottom }),
-      ticks(panel.x_range).map((value) => svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value))),
+      svg("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: bottom, y2: bottom }),
+      ticks(panel.x_range, width / 90).map((value) => svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value))),
       curves,
       this.marks.map((place) => svg("path", { class: "mark", d: `M${toX(place)} ${bottom}l-6 10h12z` })),
-      svg("text", { class: "axis", x: WIDTH / 2, y: HEIGHT - 4, "text-anchor": "middle" }, panel.x_label),
+      svg("text", { class: "axis", x: width / 2, y: height - 4, "text-anchor": "middle" }, panel.x_label),
     );
   }
 }

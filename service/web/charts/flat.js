@@ -73,7 +73,7 @@ export class Flat extends Stage {
       this.hidden.has(code)
         ? []
         : levels.map(({ level, lines }) =>
-            svg("path", { d: path(lines), stroke: colorOf(code), "stroke-opacity": 0.25 + 0.5 * level, fill: colorOf(code), "fill-opacity": 0.05 })),
+            svg("path", { class: "contour", d: path(lines), stroke: colorOf(code), fill: colorOf(code), "stroke-opacity": 0.25 + 0.5 * level })),
     );
     const columns = ticks(this.x, width / 90).map((value) => [
       svg("line", { class: "grid", x1: toX(value), x2: toX(value), y1: MARGIN.top, y2: bottom }),

@@ -4,8 +4,8 @@ import { svg } from "../element.js";
 import { scale, ticks } from "./axis.js";
 import { plural, short } from "../words.js";
 
-const [WIDTH, HEIGHT] = [640, 200];
-const MARGIN = { left: 34, right: 10, top: 12, bottom: 40 };
+const [WIDTH, HEIGHT] = [640, 212];
+const MARGIN = { left: 34, right: 10, top: 12, bottom: 52 };
 const BINS = 24;
 const LEAST_SPAN = 0.02; // of the best: starts that agree stand in one bar, not all over the axis
 

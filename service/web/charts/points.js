@@ -47,8 +47,13 @@ export class PointLayer {
     if (!this.gl) throw new Error("no WebGL");
     this.count = 0;
     this.prepare();
-    canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    canvas.addEventListener("webglcontextlost", (event) => event.preventDefault()); // or it would not be restored
     canvas.addEventListener("webglcontextrestored", () => (this.prepare(), this.setPoints(this.given), this.draw(...this.drawn)));
+  }
+
+  // Browsers keep few contexts: a picture that is not shown any more gives its own back.
+  dispose() {
+    this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }
 
   prepare() {

@@ -29,6 +29,11 @@ export class Stage {
     this.show();
   }
 
+  dispose() {
+    this.resizing.disconnect();
+    this.layer.dispose();
+  }
+
   controls() {
     const control = (text, label, action) =>
       element("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
@@ -60,7 +65,9 @@ export class Stage {
   show() {
     const { positions, codes, kinds } = this.cloud;
     const shown = [...codes.keys()].filter((index) => this.isShown(index));
-    const shrink = shown.length > CROWD ? 0.6 : 1;
+    const isCrowded = shown.length > CROWD;
+    const shrink = isCrowded ? 0.6 : 1;
+    this.node.classList.toggle("crowded", isCrowded);
     const ink = bytesOf(getComputedStyle(document.documentElement).getPropertyValue("--ink").trim());
     this.layer.setPoints({
       positions: Float32Array.from(shown.flatMap((index) => [...positions.subarray(3 * index, 3 * index + 3)])),

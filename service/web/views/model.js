@@ -30,6 +30,7 @@ export async function showModel({ place, signal, setTitle }, modelId, fit) {
   ]);
   const table = model.dataset_id ? await findTable(model.dataset_id) : undefined;
   const picture = new Picture(model, plot, await trainingCloud(model, plot, table, signal), table);
+  signal.addEventListener("abort", () => picture.dispose());
   const name = model.name ?? fit?.name ?? model.id;
   setTitle(name);
   replace(

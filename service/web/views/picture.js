@@ -34,7 +34,7 @@ export class Picture {
   }
 
   choose(choice) {
-    this.stage?.resizing?.disconnect();
+    this.dispose();
     this.choice = choice;
     const panel = this.plot.panels[choice === "space" ? 0 : choice];
     try {
@@ -47,6 +47,10 @@ export class Picture {
     }
     replace(this.frame, this.stage.node);
     this.apply();
+  }
+
+  dispose() {
+    this.stage?.dispose();
   }
 
   get axes() {
