@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
-from starlette.requests import ClientDisconnect
 
 from service.errors import Invalid, Malformed, TooLarge, UnsupportedMediaType, UploadTimeout, as_field_error
 
@@ -23,8 +22,6 @@ async def read_body(request: Request, limit_bytes: int, timeout_seconds: float) 
             return await read_bounded(request, limit_bytes)
     except TimeoutError:
         raise UploadTimeout(f"the body did not arrive within {timeout_seconds:g} seconds") from None
-    except ClientDisconnect:
-        raise Malformed("the body was cut off") from None
 
 
 def parse(model: type[M], content: bytes) -> M:
@@ -42,13 +39,17 @@ async def read_bounded(request: Request, limit_bytes: int) -> bytes:
     chunks: list[bytes] = []
     size = 0
     too_large = int(request.headers.get("content-length", 0)) > limit_bytes
-    async for chunk in request.stream():
+    more = True
+    while more and size <= 2 * limit_bytes:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Malformed("the body was cut off")
+        chunk = message.get("body", b"")
+        more = message.get("more_body", False)
         size += len(chunk)
         too_large = too_large or size > limit_bytes
         if too_large:
             chunks.clear()
-            if size > 2 * limit_bytes:
-                break
         else:
             chunks.append(chunk)
     if too_large:

@@ -11,13 +11,14 @@ from fastapi.concurrency import run_in_threadpool
 from service import examples, scoring
 from service.codecs import Answer, Table, codec_for_answer, codec_for_body
 from service.dependencies import Body, ContextDep, ModelId, PredictTenant, authorize, get_body, get_context
+from service.direct_route import DirectRoute
 from service.inspection import check_input, check_labeled_input
 from service.model_cache import CachedModel
 from service.openapi import body, problems
 from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
 from service.security import Scope
 
-router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
+router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"], route_class=DirectRoute)
 
 INLINE_BYTES = 4096  # bodies up to this size are answered at once: a thread would cost more than the work
 NEGOTIATED = """Body and answer may also be `text/csv`, `application/x-npy`, `application/x-npz`,
