@@ -20,9 +20,10 @@ class DatasetCache:
     def load(self, tenant: str, dataset_id: str, content_hash: str) -> Any:
         """A dataset as the library has prepared it."""
         if content_hash not in self._datasets:
-            X, y = self._store.datasets.load(tenant, dataset_id)
-            names = self._store.datasets.get(tenant, dataset_id).feature_names
-            self._datasets[content_hash] = (X.nbytes + y.nbytes, self._library.prepare(X, y, names))
+            X, y, part = self._store.datasets.load(tenant, dataset_id)
+            record = self._store.datasets.get(tenant, dataset_id)
+            n_bytes = X.nbytes + y.nbytes + (0 if part is None else part.n_bytes)
+            self._datasets[content_hash] = (n_bytes, self._library.prepare(record, X, y, part))
             self._shrink()
         self._datasets.move_to_end(content_hash)
         return self._datasets[content_hash][1]

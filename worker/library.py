@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from melm.plan import Plan, Result, Unit
-from worker.contract.records import FitRecord
+from worker.contract.records import DatasetRecord, FitRecord
+from worker.contract.table_part import TablePart
 
 Array = npt.NDArray[Any]
 
@@ -16,7 +17,7 @@ Array = npt.NDArray[Any]
 class Library(Protocol):
     """Plans fits, runs their units, turns a model into bytes. All of it depends on its arguments alone."""
 
-    def prepare(self, X: Array, y: Array, feature_names: list[str] | None) -> Any:
+    def prepare(self, record: DatasetRecord, X: Array, y: Array, part: TablePart | None) -> Any:
         """A dataset in the form in which it is kept in memory, and given to the other two."""
         ...
 

@@ -10,17 +10,26 @@ from melm.labelled import Labelled
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Plan, Result, Unit
+from melm.roles import Role
+from melm.table import Table
 from melm.validation import Validation
-from worker.contract.records import FitRecord
+from worker.contract.records import DatasetRecord, FitRecord
+from worker.contract.table_part import TablePart
 from worker.library import Array
 
 
 class MelmLibrary:
     """All methods, by their names."""
 
-    def prepare(self, X: Array, y: Array, feature_names: list[str] | None) -> Labelled:
+    def prepare(self, record: DatasetRecord, X: Array, y: Array, part: TablePart | None) -> Labelled:
         """Checked rows, which also keep what was computed from them for the next unit."""
-        return Labelled.check(X, y, feature_names)
+        names = record.feature_names
+        if part is None or names is None:
+            return Labelled.check(X, y, names)
+        numbers = tuple(name for name in names if name not in part.text_names)
+        table = Table(tuple(names), numbers, X, part.text_names, part.codes, part.categories)
+        id_name = next((column.name for column in record.columns or () if column.role == Role.ID), None)
+        return Labelled.of_table(table, y, part.groups, id_name)
 
     def plan(self, fit: FitRecord, data: Labelled) -> Plan[Model]:
         """The plan of a fit."""

@@ -20,8 +20,9 @@ import numpy as np
 from melm.plan import NothingFitted, Plan, Result, Stage, Stopped, Unit
 from worker.app import run_worker
 from worker.contract.codec import encode
-from worker.contract.records import FitRecord
+from worker.contract.records import DatasetRecord, FitRecord
 from worker.contract.settings import Settings
+from worker.contract.table_part import TablePart
 from worker.library import Array
 
 
@@ -42,7 +43,7 @@ class StandIn:
     - `trace`: a folder in which every execution of a unit leaves a file.
     """
 
-    def prepare(self, X: Array, y: Array, feature_names: list[str] | None) -> Array:
+    def prepare(self, record: DatasetRecord, X: Array, y: Array, part: TablePart | None) -> Array:
         """The rows are all it needs."""
         return X
 

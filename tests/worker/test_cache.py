@@ -19,7 +19,7 @@ def count_loads(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     loads: list[str] = []
     load = store.datasets.load
 
-    def counted(tenant: str, id: str) -> tuple[object, object]:
+    def counted(tenant: str, id: str) -> tuple[object, object, object]:
         loads.append(id)
         return load(tenant, id)
 

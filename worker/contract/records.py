@@ -53,6 +53,17 @@ class Resource(Record):
     metadata: dict[str, str] = Field(default_factory=dict)
 
 
+class ColumnRecord(Record):
+    """A column of a table: what it is for, why, and what is in it."""
+
+    name: str
+    role: str  # numeric, categorical, id, group, ignore or target
+    reason: str
+    n_missing: int
+    n_categories: int | None  # of text
+    categories: list[str] | None  # the first of them
+
+
 class DatasetRecord(Resource):
     """The summary of a stored (X, y)."""
 
@@ -66,6 +77,9 @@ class DatasetRecord(Resource):
     feature_names: list[str] | None
     n_bytes: int
     n_blocks: int
+    columns: list[ColumnRecord] | None = None  # of a table
+    text_names: list[str] = Field(default_factory=list)  # features that are text
+    has_part: bool = False  # whether there is more than X and y
 
 
 class FitError(Record):

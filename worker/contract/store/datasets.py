@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy.typing as npt
 from worker.contract.dataset_hash import content_hash
 from worker.contract.errors import Conflict, Damaged, IdempotencyMismatch, StoreUnavailable
 from worker.contract.identifier import new_id
-from worker.contract.records import DatasetRecord, Idempotency, Page
+from worker.contract.records import ColumnRecord, DatasetRecord, Idempotency, Page
 from worker.contract.store.connection import Connection, expiry, key, milliseconds, timestamp
+from worker.contract.table_part import TablePart
 
 Array = npt.NDArray[Any]
 BLOCK_BYTES = 4 << 20
@@ -33,12 +35,15 @@ class Datasets:
         y: Array,
         *,
         feature_names: Sequence[str] | None = None,
+        part: TablePart | None = None,
+        columns: Sequence[ColumnRecord] | None = None,
         name: str | None = None,
         metadata: Mapping[str, str] | None = None,
         idempotency: Idempotency | None = None,
     ) -> tuple[DatasetRecord, bool]:
         """Store a dataset, or find the one with the same content. Tells whether it was made now.
 
+        Of a table, X are the columns of numbers, `part` is what else it holds, and `columns` describes all its columns.
         A create that breaks off leaves nothing behind: blocks live for minutes only, until the last step keeps them.
         """
         self._connection.refuse_when_full()
@@ -46,30 +51,43 @@ class Datasets:
         settings = self._connection.settings
         now = self._connection.now()
         classes, counts = np.unique(y, return_counts=True)
-        blocks = [_to_npy(rows) for rows in _row_blocks(X)]
+        text_names = () if part is None else part.text_names
+        constant = np.flatnonzero((X[0] == X).all(axis=0))
+        if feature_names is not None and text_names:
+            constant = np.array([j for j, n in enumerate(feature_names) if n not in text_names], int)[constant]
+        blocks = [
+            _to_npy(X[rows]) + (b"" if part is None else _to_npy(part.codes[rows]))
+            for rows in _row_blocks(len(X), X.itemsize * X.shape[1] + 4 * len(text_names))
+        ]
         record = DatasetRecord(
             id=new_id("ds"),
             created_at=now,
             expires_at=expiry(now, settings.dataset_lifetime_seconds),
             name=name,
             metadata=dict(metadata or {}),
-            content_hash=content_hash(X, y, feature_names),
+            content_hash=content_hash(X, y, feature_names, part),
             n_rows=X.shape[0],
-            n_features=X.shape[1],
+            n_features=X.shape[1] + len(text_names),
             dtype=X.dtype.name,
             classes=classes.tolist(),
             class_counts=counts.tolist(),
-            constant_columns=np.flatnonzero((X[0] == X).all(axis=0)).tolist(),
+            constant_columns=constant.tolist(),
             feature_names=None if feature_names is None else list(feature_names),
             n_bytes=sum(map(len, blocks)),
             n_blocks=len(blocks),
+            columns=None if columns is None else list(columns),
+            text_names=list(text_names),
+            has_part=part is not None,
         )
         existing = self.find(tenant, record.content_hash) if idempotency is None else None
         if existing is not None:
             return existing, False
         self._connection.add_tenant(tenant)
         place = key(tenant, "dataset", record.id, "blocks")
-        for field, block in [("labels", _to_npy(y)), *((str(index), block) for index, block in enumerate(blocks))]:
+        for field, block in [
+            ("labels", _labels_to_bytes(y, part)),
+            *((str(index), block) for index, block in enumerate(blocks)),
+        ]:
             self._connection.call("HSET", place, field, block)
             self._connection.call("PEXPIRE", place, milliseconds(UNFINISHED_SECONDS))
         arguments = {
@@ -121,30 +139,51 @@ class Datasets:
         if answer == "in use":
             raise Conflict(f"The dataset {id!r} is used by a fit that has not ended.")
 
-    def load(self, tenant: str, id: str) -> tuple[Array, Array]:
-        """The values, checked against the content hash."""
+    def load(self, tenant: str, id: str) -> tuple[Array, Array, TablePart | None]:
+        """The values, checked against the content hash. The part is there where a table holds more than numbers."""
         record = self.get(tenant, id)
         place = key(tenant, "dataset", id, "blocks")
-        X = np.empty((record.n_rows, record.n_features), record.dtype)
+        X = np.empty((record.n_rows, record.n_features - len(record.text_names)), record.dtype)
+        codes = np.empty((record.n_rows, len(record.text_names)), np.int32)
         try:
             n_read = 0
             for index in range(record.n_blocks):
-                rows = _from_npy(self._connection.call("HGET", place, str(index)))
+                file = _open(self._connection.call("HGET", place, str(index)))
+                rows = _read(file)
                 X[n_read : n_read + len(rows)] = rows
+                if record.has_part:
+                    codes[n_read : n_read + len(rows)] = _read(file)
                 n_read += len(rows)
-            y = _from_npy(self._connection.call("HGET", place, "labels"))
-            if n_read == record.n_rows and content_hash(X, y, record.feature_names) == record.content_hash:
-                return X, y
+            file = _open(self._connection.call("HGET", place, "labels"))
+            y = _read(file)
+            part = _read_part(file, record, codes) if record.has_part else None
+            if n_read == record.n_rows and content_hash(X, y, record.feature_names, part) == record.content_hash:
+                return X, y, part
         except (ValueError, EOFError):
             pass
         raise Damaged(f"The stored values of dataset {id!r} are not those that were uploaded.")
 
 
-def _row_blocks(X: Array) -> Iterator[Array]:
+def _row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
     """Runs of rows, each of about BLOCK_BYTES."""
-    n_rows = max(BLOCK_BYTES // max(X.itemsize * X.shape[1], 1), 1)
-    for first in range(0, len(X), n_rows):
-        yield X[first : first + n_rows]
+    n_together = max(BLOCK_BYTES // max(row_bytes, 1), 1)
+    for first in range(0, n_rows, n_together):
+        yield slice(first, first + n_together)
+
+
+def _labels_to_bytes(y: Array, part: TablePart | None) -> bytes:
+    """The labels; of a table also what its codes stand for, and the ids and groups that it has."""
+    if part is None:
+        return _to_npy(y)
+    text = json.dumps({"categories": part.categories, "has": [part.ids is not None, part.groups is not None]})
+    others = [array for array in (part.ids, part.groups) if array is not None]
+    return b"".join(map(_to_npy, [y, np.frombuffer(text.encode(), np.uint8), *others]))
+
+
+def _read_part(file: io.BytesIO, record: DatasetRecord, codes: npt.NDArray[np.int32]) -> TablePart:
+    text = json.loads(_read(file).tobytes())
+    ids, groups = (_read(file) if is_there else None for is_there in text["has"])
+    return TablePart(tuple(record.text_names), codes, tuple(map(tuple, text["categories"])), ids, groups)
 
 
 def _to_npy(array: Array) -> bytes:
@@ -153,8 +192,12 @@ def _to_npy(array: Array) -> bytes:
     return file.getvalue()
 
 
-def _from_npy(data: bytes | None) -> Array:
+def _open(data: bytes | None) -> io.BytesIO:
     if data is None:
         raise ValueError("missing")
-    array: Array = np.load(io.BytesIO(data), allow_pickle=False)
+    return io.BytesIO(data)
+
+
+def _read(file: io.BytesIO) -> Array:
+    array: Array = np.load(file, allow_pickle=False)
     return array

@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.servers import RedisServer
 from tests.worker.samples import stored_dataset, submission, two_blobs
 from worker.contract.errors import Conflict, Damaged, Gone, IdempotencyMismatch, NotFound
-from worker.contract.records import Idempotency
+from worker.contract.records import ColumnRecord, Idempotency
 from worker.contract.store import Store, datasets
+from worker.contract.table_part import TablePart
 from worker.library import Array
 
 
@@ -20,7 +23,8 @@ def test_values_come_back_as_they_were(store: Store, tenant: str, dtype: type, y
     record, created = store.datasets.create(
         tenant, X, np.array(y), feature_names=["u", "v"], name="n", metadata={"k": "v"}
     )
-    loaded, labels = store.datasets.load(tenant, record.id)
+    loaded, labels, part = store.datasets.load(tenant, record.id)
+    assert part is None
     assert created
     assert loaded.dtype == dtype
     assert loaded.flags.c_contiguous
@@ -38,6 +42,31 @@ def test_many_blocks(store: Store, tenant: str, monkeypatch: pytest.MonkeyPatch)
     record, _ = store.datasets.create(tenant, X, y)
     assert record.n_blocks == 10  # 4 rows of 24 bytes each
     assert np.array_equal(store.datasets.load(tenant, record.id)[0], X)
+
+
+def test_a_table_comes_back_as_it_was(store: Store, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "BLOCK_BYTES", 100)
+    X, y = two_blobs()
+    X[3, 0] = np.nan
+    X[:, 2] = 7
+    codes = (np.arange(2 * len(X), dtype=np.int32) % 3 - 1).reshape(-1, 2)
+    part = TablePart(
+        ("color", "shape"), codes, (("blau", "größer"), ("round", "square")), ids=np.arange(len(X)), groups=y.copy()
+    )
+    column = ColumnRecord(name="color", role="categorical", reason="", n_missing=9, n_categories=2, categories=["blau"])
+    names = ["color", "u", "v", "shape", "w"]
+    record, _ = store.datasets.create(tenant, X, y, feature_names=names, part=part, columns=[column])
+    loaded, labels, again = store.datasets.load(tenant, record.id)
+    assert np.array_equal(loaded, X, equal_nan=True)
+    assert labels.tolist() == y.tolist()
+    assert again is not None
+    assert (again.text_names, again.categories) == (part.text_names, part.categories)
+    for name in ("codes", "ids", "groups"):
+        assert np.array_equal(getattr(again, name), getattr(part, name))
+    assert (record.n_features, record.text_names, record.columns) == (5, ["color", "shape"], [column])
+    assert record.constant_columns == [4]
+    other = store.datasets.create(tenant, X, y, feature_names=names, part=replace(part, ids=None))[0]
+    assert other.content_hash != record.content_hash
 
 
 def test_constant_columns_are_told(store: Store, tenant: str) -> None:
