@@ -24,6 +24,7 @@ Spectrum: TypeAlias = npt.NDArray[np.complex128]
 Modes: TypeAlias = tuple[int, ...]  # highest frequency index of each axis
 
 BLOCK_ROWS = 2**17  # taken at once, where the grid is not larger: working memory of some 10 MiB
+UPSAMPLING = 2.0  # fixed: finufft's own choice depends on the number of rows, and blocks would not quite add up
 CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sorting the rows first only costs time
 
 
@@ -135,7 +136,13 @@ class Nonuniform:
         angles = rotate(self._rows[block], self._basis) - self._shift
         in_cache = np.prod(self._shape) <= CACHED_POINTS
         plan = finufft.Plan(
-            kind, self._shape, eps=self._tolerance, isign=1, nthreads=1, spread_sort=0 if in_cache else 2
+            kind,
+            self._shape,
+            eps=self._tolerance,
+            isign=1,
+            nthreads=1,
+            upsampfac=UPSAMPLING,
+            spread_sort=0 if in_cache else 2,
         )
         plan.setpts(*np.ascontiguousarray(angles.T))
         return plan

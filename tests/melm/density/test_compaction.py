@@ -1,0 +1,44 @@
+"""Densities held by fewer rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from melm.card import describe_density
+from melm.density import compaction
+from melm.density.compaction import compact
+from tests.melm.density.samples import densities, queries
+
+
+def test_small_densities_stay_as_they_are() -> None:
+    chosen = densities(2)
+    assert compact(chosen) is chosen
+    assert describe_density(chosen, chosen) == {"n_rows": 3000, "n_stored_rows": 3000, "cell": None}
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize(("k", "n_rows"), [(1, 300_000), (2, 200_000)])
+def test_fewer_rows_say_the_same(k: int, n_rows: int, heavy: bool) -> None:
+    chosen = densities(k, n_rows, heavy=heavy)
+    stored = compact(chosen)
+    assert stored.weights is not None
+    assert sum(map(len, stored.rows)) < n_rows / 5
+    for rows, weights, whole in zip(stored.rows, stored.weights, chosen.rows, strict=True):
+        assert weights.sum() == pytest.approx(1, abs=1e-12)
+        np.testing.assert_allclose(weights @ rows, whole.mean(axis=0), rtol=1e-9, atol=1e-12)
+    Z = queries(chosen)[:-1]
+    error = stored.log_densities(Z) - chosen.log_densities(Z)
+    assert np.sqrt(np.square(error).mean()) < 5e-3
+    facts = describe_density(chosen, stored)
+    assert facts["n_stored_rows"] == sum(map(len, stored.rows))
+    assert facts["log_density_error"] < 3e-3
+    assert facts["log_density_error"] < facts["largest_log_density_error"]
+    assert facts["labels_changed"] < 1e-3
+
+
+def test_what_would_not_become_much_smaller_is_left_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "COMPACT_BYTES", 0)
+    chosen = densities(3)
+    assert compact(chosen) is chosen
+    assert compact(densities(4)).weights is None
