@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
+from melm import MELM, model_file
 from melm.card import describe_density
 from melm.density import compaction
 from melm.density.compaction import compact
+from melm.model import Model
+from melm.model_file import ModelFileError
+from melm.rows import Array
 from tests.melm.density.samples import densities, queries
+from tests.melm.samples import mixture
 
 
 def test_small_densities_stay_as_they_are() -> None:
@@ -42,3 +50,39 @@ def test_what_would_not_become_much_smaller_is_left_exact(monkeypatch: pytest.Mo
     chosen = densities(3)
     assert compact(chosen) is chosen
     assert compact(densities(4)).weights is None
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Model:
+    """A model with fewer rows than it was fitted to."""
+    monkeypatch.setattr(compaction, "COMPACT_BYTES", 0)
+    X, y = mixture([3000, 3000], 3)
+    return MELM(1, n_starts=1, random_state=0).fit(X, y).model_
+
+
+def test_a_model_file_holds_the_weights(model: Model) -> None:
+    assert model.densities.weights is not None
+    assert model.card["density"]["n_stored_rows"] == sum(map(len, model.densities.rows)) < 3000
+    loaded = model_file.load(model_file.dump(model))
+    X = 3 * np.random.default_rng(0).standard_normal((200, 3))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert model_file.dump(loaded) == model_file.dump(model)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda weights: weights[:-1], "weights.*shape"),
+        (lambda weights: -weights, "not shares"),
+        (lambda weights: weights / 2, "not shares of its classes"),
+        (lambda weights: weights * np.nan, "NaN"),
+        (lambda weights: weights.astype(np.float32), "float64"),
+    ],
+)
+def test_weights_that_are_none_are_refused(model: Model, damage: Callable[[Array], Array], message: str) -> None:
+    with np.load(io.BytesIO(model_file.dump(model))) as file:
+        arrays = dict(file)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays | {"weights": damage(arrays["weights"])})
+    with pytest.raises(ModelFileError, match=message):
+        model_file.load(buffer.getvalue())
