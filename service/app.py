@@ -11,7 +11,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 
-from service import errors, logs, openapi
+from service import logs, openapi, problems
 from service.dependencies import Context
 from service.metrics import Metrics
 from service.model_cache import ModelCache
@@ -65,7 +65,7 @@ def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) 
     app.state.context = context
     for routes in (inference, operation, datasets, fits, models, report, aliases, samples, page):  # the busiest first
         app.include_router(routes.router)
-    errors.install(app, lambda path: openapi.allowed_methods(app, path))
+    problems.install(app, lambda path: openapi.allowed_methods(app, path))
     app.add_middleware(Observation, metrics=metrics)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     return app

@@ -1,4 +1,4 @@
-"""Every error a client can get, as a problem document (RFC 9457), and the one table from exception to status.
+"""Every error a client can get, and the one table from exception to status; `problems` makes documents of them.
 
 Exception
 ├── worker.contract.errors.*        what the store says: not found, gone, conflict, unavailable, ...
@@ -17,21 +17,12 @@ Exception
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
-
 from worker.contract import errors as store
-
-PROBLEM_MEDIA_TYPE = "application/problem+json"
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -133,64 +124,7 @@ STATUS: dict[type[Exception], HTTPStatus] = {
 }
 
 
-def install(app: FastAPI, allowed_methods: Callable[[str], Sequence[str]]) -> None:
-    """Answer every exception with a problem document."""
-
-    def answer_http(request: Request, error: HTTPException) -> Response:
-        """The problem of a path or method that does not exist."""
-        headers = dict(error.headers or {})
-        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := allowed_methods(request.url.path)):
-            headers["Allow"] = ", ".join(methods)
-        return problem(request, HTTPStatus(error.status_code), str(error.detail), headers)
-
-    for kind in (RequestError, store.ContractError):
-        app.add_exception_handler(kind, answer_known)
-    app.exception_handler(RequestValidationError)(answer_validation)
-    app.exception_handler(HTTPException)(answer_http)
-
-
-def answer_known(request: Request, error: Exception) -> Response:
-    """The problem of an exception that stands in the table."""
-    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        logger.error("%s", error)
-    headers = dict(getattr(error, "headers", {}))
-    if seconds := getattr(error, "retry_after_seconds", None):
-        headers["Retry-After"] = str(seconds)
-    members = dict(getattr(error, "members", {}))
-    if isinstance(error, Invalid):
-        members["errors"] = [each.as_member() for each in error.errors]
-    elif status == HTTPStatus.UNPROCESSABLE_ENTITY:
-        members["errors"] = [FieldError("", str(error)).as_member()]
-    return problem(request, status, str(error), headers, **members)
-
-
-def answer_validation(request: Request, error: RequestValidationError) -> Response:
-    """The problem of parameters that FastAPI refused."""
-    return answer_known(request, Invalid(map(as_field_error, error.errors())))
-
-
 def as_field_error(error: Mapping[str, Any]) -> FieldError:
     """What pydantic says, as pointer and sentence."""
     pointer = "".join(f"/{part}" for part in error["loc"])
     return FieldError(pointer, error["msg"].removeprefix("Value error, "), (error.get("ctx") or {}).get("fix"))
-
-
-def answer_unknown(request: Request) -> Response:
-    """The problem of an exception that nobody expected; what it was stands in the log, under the request's id."""
-    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed; its log says why.")
-
-
-def problem(
-    request: Request, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None, **members: Any
-) -> Response:
-    """A problem document."""
-    document = {
-        "type": f"urn:melm:problem:{status.phrase.lower().replace(' ', '-')}",
-        "title": status.phrase,
-        "status": status.value,
-        "detail": detail,
-        "request_id": request.scope.get("request_id"),
-        **members,
-    }
-    return Response(msgspec.json.encode(document), status, headers, PROBLEM_MEDIA_TYPE)

@@ -10,7 +10,7 @@ import time
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import errors, logs
+from service import logs, problems
 from service.metrics import Metrics
 
 logger = logging.getLogger("service.request")
@@ -49,7 +49,7 @@ class Observation:
         except Exception:
             logger.exception("unexpected failure")
             if status == 0:
-                await errors.answer_unknown(Request(scope))(scope, receive, send_observed)
+                await problems.answer_unknown(Request(scope))(scope, receive, send_observed)
         finally:
             self._note(scope, status, time.perf_counter() - began_at)
             logs.request_id.reset(token)

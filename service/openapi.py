@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from service import examples, schemas
-from service.errors import PROBLEM_MEDIA_TYPE
+from service.problems import MEDIA_TYPE
 
 FILE = Path(__file__).parent.parent / "openapi.yaml"
 VERSION = "3.1.0"
@@ -47,7 +47,7 @@ def problems(*statuses: int, keyless: bool = False) -> dict[int | str, dict[str,
     return {
         status: {
             "description": HTTPStatus(status).phrase,
-            "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}}},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}}},
             **({"headers": {"Retry-After": RETRY_AFTER}} if status in (429, 503) else {}),
         }
         for status in sorted({*statuses, *(() if keyless else ALWAYS)})

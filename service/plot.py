@@ -21,9 +21,6 @@ from worker.contract.records import Label
 
 DEFAULT_POINTS = 2_000  # of a model: more can hardly be told apart
 MAX_POINTS = 50_000
-MAX_DENSITY_ROWS = (
-    1_000  # per class, of the densities that are drawn: more cost time and change nothing that can be seen
-)
 MAX_COMPONENTS = 4  # of a plot by pairs
 GRID = 64
 CURVE = 256
@@ -81,18 +78,13 @@ def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS) -> P
     shown = [
         model.densities.thin(c, round(max_points * len(rows) / n_rows)) for c, rows in enumerate(model.densities.rows)
     ]
-    densities = ClassDensities(
-        [model.densities.thin(c, MAX_DENSITY_ROWS) for c in range(len(model.classes))],
-        model.densities.smoothing,
-        model.densities.priors,
-    )
     labels: list[Label] = model.classes.tolist()
     if n_components == 1:
-        panels = [curve_panel(densities, labels)]
+        panels = [curve_panel(model.densities, labels)]
     else:
         pairs = combinations(range(min(n_components, MAX_COMPONENTS)), 2)
         unseen = held_out_rows(model, max_points)
-        panels = [pair_panel(marginal(densities, pair), shown, unseen, labels, pair) for pair in pairs]
+        panels = [pair_panel(marginal(model.densities, pair), shown, unseen, labels, pair) for pair in pairs]
         if n_components > 2:  # what two of more components say of the prediction is not the prediction
             panels = [panel.model_copy(update={"boundary": []}) for panel in panels]
     return Plot(model_id=model_id, n_components=n_components, n_rows=n_rows, panels=panels)
@@ -102,7 +94,8 @@ def marginal(densities: ClassDensities, pair: tuple[int, int]) -> ClassDensities
     """The densities of two components: a kernel's marginal is the kernel of the marginal."""
     chosen = list(pair)
     smoothing = densities.smoothing[np.ix_(range(len(densities.smoothing)), chosen, chosen)]
-    return ClassDensities([rows[:, chosen] for rows in densities.rows], smoothing, densities.priors)
+    rows = [rows[:, chosen] for rows in densities.rows]
+    return ClassDensities(rows, smoothing, densities.priors, densities.weights)
 
 
 def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
