@@ -24,7 +24,7 @@ from melm.density.compaction import compact
 from melm.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
 from melm.labelled import Labelled
 from melm.model import Model
-from melm.objective import SPECTRAL_COMPONENTS, WhitenedDivergence
+from melm.objective import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
 from melm.optimize import StartResult
 from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather
 from melm.problem import Problem
@@ -125,14 +125,19 @@ class Fitting:
         return assemble("melm", data, problem, projection, problem.rows.center, gamma, self.priors, facts, resamples)
 
 
-def check_fits(n_components: int, problem: Problem) -> None:
-    """Can a projection of this many components be found for these rows at all?"""
-    n_rows = sum(problem.rows.counts)
+def check_dimensions(n_components: int, problem: Problem) -> None:
+    """Do the rows vary in so many dimensions?"""
     if n_components > problem.n_dimensions:
         raise ValueError(
             f"n_components={n_components} is larger than the number of dimensions in which the rows vary, "
             f"{problem.n_dimensions}: constant or dependent features add none."
         )
+
+
+def check_fits(n_components: int, problem: Problem) -> None:
+    """Can a projection of this many components be found for these rows at all?"""
+    check_dimensions(n_components, problem)
+    n_rows = sum(problem.rows.counts)
     if n_components > SPECTRAL_COMPONENTS and n_rows > MAX_EXACT_ROWS:
         raise ValueError(
             f"n_components={n_components} has no linear-time form: every evaluation would sum over {n_rows**2:.1e} "
@@ -162,7 +167,7 @@ def assemble(
         "data": describe_data(problem, data.classes),
         **describe_projection(problem, projection, feature_names),
         "columns": None if encoder is None else describe_columns(problem, projection, encoder),
-        "in_sample": _in_sample(problem, projection, gamma, densities),
+        "in_sample": _in_sample(problem, projection, gamma, densities, in_full=not resamples),
         "density": describe_density(densities, stored),
         "software": describe_software(),
         "warnings": warn(problem, data.classes),
@@ -173,14 +178,20 @@ def assemble(
     )
 
 
-def _in_sample(problem: Problem, projection: Array, gamma: float, densities: ClassDensities) -> dict[str, Any] | None:
-    """The separation of the fitted rows; None where the projection has no density, or too many components to tell."""
+def _in_sample(
+    problem: Problem, projection: Array, gamma: float, densities: ClassDensities, *, in_full: bool
+) -> dict[str, Any] | None:
+    """The separation of the fitted rows; None where the projection has no density, or too many components to tell.
+
+    Not in full, it is the divergence alone: all that is asked of a fit to a resample.
+    """
     V = problem.to_whitened(projection)
     n_components = V.shape[1]
     affordable = n_components <= SPECTRAL_COMPONENTS or sum(problem.rows.counts) <= MAX_EXACT_ROWS
     if not affordable or np.linalg.matrix_rank(V) < n_components:
         return None
-    return describe_separation(densities, WhitenedDivergence(problem, n_components, gamma).log_potentials(V))
+    log_potentials = WhitenedDivergence(problem, n_components, gamma).log_potentials(V)
+    return describe_separation(densities, log_potentials) if in_full else {"divergence": divergence_of(log_potentials)}
 
 
 def class_densities(

@@ -17,7 +17,7 @@ from melm.objective import WhitenedDivergence
 from melm.plan import Stopped
 from melm.rows import Array
 
-RACE_EVALUATIONS = 20  # what every start may spend before the race is judged
+RACE_EVALUATIONS = 16  # what every start may spend before the race is judged
 RACE_SURVIVORS = 4
 MEMORY = 20  # corrections that L-BFGS keeps
 FLATNESS = 1e-3  # a step ends the climb when its relative gain is below tolerance times this
@@ -36,7 +36,7 @@ class StoppingReason(StrEnum):
 
 @dataclass(frozen=True)
 class StartResult:
-    """Where one start arrived. The projection is one of whitened coordinates (r, k)."""
+    """Where one start arrived."""
 
     index: int
     seed: int
@@ -44,7 +44,7 @@ class StartResult:
     n_rows: int
     n_evaluations: int
     stopping_reason: StoppingReason
-    projection: Array
+    projection: Array  # (r, k), of whitened coordinates; empty where a model was loaded, which keeps the best one only
 
 
 @dataclass(frozen=True)

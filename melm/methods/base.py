@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from melm.fitting import assemble, class_priors
+from melm.fitting import assemble, check_dimensions, class_priors
 from melm.labelled import Labelled
 from melm.model import Model
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
@@ -114,11 +114,8 @@ class DirectMethod(Method[D]):
 
     def check(self, problem: Problem, parameters: D) -> None:
         """Raise ValueError, before any work is done, where the method cannot fit these rows as the parameters ask."""
-        if isinstance(parameters, Parameters) and parameters.n_components > problem.n_dimensions:
-            raise ValueError(
-                f"n_components={parameters.n_components} is larger than the number of dimensions in which the rows "
-                f"vary, {problem.n_dimensions}: constant or dependent features add none."
-            )
+        if isinstance(parameters, Parameters):
+            check_dimensions(parameters.n_components, problem)
 
 
 def standardize(X: Array) -> Rows:
