@@ -14,7 +14,8 @@ def covariance(X: Array) -> Array:
     for block in blocks(n_rows, n_features * 8):
         centered = X[block] - mean
         total += centered.T @ centered
-    return total / n_rows
+    averaged: Array = total / n_rows
+    return averaged
 
 
 def principal_axes(spread: Array, n_components: int) -> Array:
