@@ -42,7 +42,8 @@ export async function request(path, { method = "GET", headers = {}, body, signal
     sessionStorage.setItem(KEY, await askForKey(key !== null));
     return request(path, { method, headers, body, signal });
   }
-  if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })));
+  if (!response.ok)
+    throw new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })));
   return response;
 }
 

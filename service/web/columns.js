@@ -3,7 +3,8 @@
 import { isMissing, isNumber } from "./csv.js";
 import { count, list, plural } from "./words.js";
 
-const TARGET_NAME = /^(class|classes|target|label|labels|y|species|diagnosis|outcome|category|type|kind|cultivar|digit)$/i;
+const TARGET_NAME =
+  /^(class|classes|target|label|labels|y|species|diagnosis|outcome|category|type|kind|cultivar|digit)$/i;
 const ID_NAME = /^(id|index|row|nr|no|number|key|uuid|name|unnamed.*|.*[ _-]id)$/i;
 const MOST_CLASSES = 50;
 export const ROLES = { numeric: "Number", target: "Class", id: "Row name", ignore: "Leave out" };
@@ -20,7 +21,8 @@ export function proposeRoles({ names, rows }) {
 
 function describe(name, rows, index) {
   const values = new Map();
-  let nMissing = 0, isNumeric = true;
+  let nMissing = 0,
+    isNumeric = true;
   for (const row of rows) {
     const cell = row[index];
     if (isMissing(cell)) {
@@ -30,13 +32,21 @@ function describe(name, rows, index) {
     isNumeric &&= isNumber(cell);
     values.set(cell, (values.get(cell) ?? 0) + 1);
   }
-  return { name, index, values, nMissing, isNumeric: isNumeric && values.size > 0, example: [...values.keys()].slice(0, 3) };
+  return {
+    name,
+    index,
+    values,
+    nMissing,
+    isNumeric: isNumeric && values.size > 0,
+    example: [...values.keys()].slice(0, 3),
+  };
 }
 
 function findTarget(columns) {
   const possible = columns.filter(({ values }) => values.size >= 2 && values.size <= MOST_CLASSES);
   const repeated = possible.filter(({ values }) => Math.max(...values.values()) > 1);
-  const isWhole = ({ isNumeric, values }) => isNumeric && values.size <= 20 && [...values.keys()].every((value) => /^-?\d+$/.test(value));
+  const isWhole = ({ isNumeric, values }) =>
+    isNumeric && values.size <= 20 && [...values.keys()].every((value) => /^-?\d+$/.test(value));
   return (
     repeated.find(({ name }) => TARGET_NAME.test(name)) ??
     repeated.findLast(({ isNumeric }) => !isNumeric) ??
@@ -52,8 +62,10 @@ function whyTarget({ name, values }) {
 function propose({ name, isNumeric, values, nMissing }, nRows) {
   const allDifferent = values.size === nRows - nMissing;
   if (values.size === 0) return ["ignore", "Empty"];
-  if (values.size === 1) return ["ignore", `Always ${[...values.keys()][0]}: a column that never varies cannot tell classes apart`];
-  if (allDifferent && (ID_NAME.test(name) || isSequence(values, isNumeric))) return ["id", "Different in every row: it names rows"];
+  if (values.size === 1)
+    return ["ignore", `Always ${[...values.keys()][0]}: a column that never varies cannot tell classes apart`];
+  if (allDifferent && (ID_NAME.test(name) || isSequence(values, isNumeric)))
+    return ["id", "Different in every row: it names rows"];
   if (isNumeric) return ["numeric", nMissing ? `Numbers; ${count(nMissing)} missing` : "Numbers"];
   if (allDifferent) return ["id", "Text that differs in every row: it names rows"];
   return ["ignore", `Text with ${plural(values.size, "different value")}: a projection is made of numbers`];
@@ -61,7 +73,9 @@ function propose({ name, isNumeric, values, nMissing }, nRows) {
 
 function isSequence(values, isNumeric) {
   const numbers = [...values.keys()].map(Number);
-  return isNumeric && numbers.length > 2 && numbers.every((value, index) => index === 0 || value === numbers[index - 1] + 1);
+  return (
+    isNumeric && numbers.length > 2 && numbers.every((value, index) => index === 0 || value === numbers[index - 1] + 1)
+  );
 }
 
 export const mayBe = (column, role) => role !== "numeric" || column.isNumeric;
@@ -72,7 +86,9 @@ export function prepare(table, columns, droppedClasses = new Set()) {
   const target = columns.find(({ role }) => role === "target");
   const names = columns.find(({ role }) => role === "id");
   const isComplete = (row) => features.every(({ index }) => !isMissing(row[index]));
-  const labeled = target ? table.rows.filter((row) => !isMissing(row[target.index]) && !droppedClasses.has(row[target.index])) : [];
+  const labeled = target
+    ? table.rows.filter((row) => !isMissing(row[target.index]) && !droppedClasses.has(row[target.index]))
+    : [];
   const complete = labeled.filter(isComplete);
   const classes = new Map();
   for (const row of complete) classes.set(row[target.index], (classes.get(row[target.index]) ?? 0) + 1);
@@ -89,7 +105,11 @@ export function prepare(table, columns, droppedClasses = new Set()) {
 
 function* findProblems({ table, target, features, labeled, complete, classes }) {
   if (!target) {
-    yield { blocks: true, text: "No column says which class a row belongs to.", remedy: "Choose “Class” for one of the columns." };
+    yield {
+      blocks: true,
+      text: "No column says which class a row belongs to.",
+      remedy: "Choose “Class” for one of the columns.",
+    };
     return;
   }
   if (!features.length) {
@@ -103,7 +123,10 @@ function* findProblems({ table, target, features, labeled, complete, classes }) 
     const lost = labeled.length - complete.length;
     yield {
       blocks: complete.length === 0,
-      text: `${plural(lost, "row misses", "rows miss")} values in ${list(gaps.map(({ name }) => name), 3)} and will be left out.`,
+      text: `${plural(lost, "row misses", "rows miss")} values in ${list(
+        gaps.map(({ name }) => name),
+        3,
+      )} and will be left out.`,
       remedy: "To keep more rows, leave out the columns with the most gaps.",
       action: { text: `Leave out ${gaps[0].name} (${count(gaps[0].nMissing)} missing)`, leaveOut: gaps[0] },
     };
@@ -111,7 +134,11 @@ function* findProblems({ table, target, features, labeled, complete, classes }) 
   }
   if (classes.size === 1) {
     const [only] = classes.keys();
-    yield { blocks: true, text: `All rows are of one class, ${only}.`, remedy: "Two classes or more are needed to tell them apart." };
+    yield {
+      blocks: true,
+      text: `All rows are of one class, ${only}.`,
+      remedy: "Two classes or more are needed to tell them apart.",
+    };
     return;
   }
   if (target.isNumeric && classes.size > 20) {
@@ -121,7 +148,10 @@ function* findProblems({ table, target, features, labeled, complete, classes }) 
   const single = [...classes].filter(([, size]) => size < 2).map(([label]) => label);
   if (single.length) {
     const text = `${plural(single.length, "class has", "classes have")} only one row: ${list(single)}.`;
-    const action = { text: single.length === 1 ? "Leave this class out" : "Leave these classes out", dropClasses: single };
+    const action = {
+      text: single.length === 1 ? "Leave this class out" : "Leave these classes out",
+      dropClasses: single,
+    };
     yield { blocks: true, text, remedy: "A class needs at least two rows.", action };
   }
   if (features.length > complete.length / 10) {

@@ -19,7 +19,8 @@ export const isNumber = (cell) => NUMBER.test(cell) && Number.isFinite(Number(ce
 // The text of a file; old Windows programs do not write UTF-8.
 export async function readText(file) {
   const bytes = new Uint8Array(await file.arrayBuffer());
-  if (bytes.length === 0) throw new BadTable("The file is empty.", "Choose a file with a header row and one line a row.");
+  if (bytes.length === 0)
+    throw new BadTable("The file is empty.", "Choose a file with a header row and one line a row.");
   if (bytes[0] === 0x50 && bytes[1] === 0x4b) {
     throw new BadTable("This is a spreadsheet or an archive, not a CSV file.", "Open it and save it as CSV.");
   }
@@ -38,7 +39,8 @@ export function parseTable(text) {
   const clean = text.replace(/^\uFEFF/, "");
   const delimiter = findDelimiter(clean);
   const lines = split(clean, delimiter).filter((cells) => cells.some((cell) => cell !== ""));
-  if (lines.length === 0) throw new BadTable("There is nothing in it.", "Choose a file with a header row and one line a row.");
+  if (lines.length === 0)
+    throw new BadTable("There is nothing in it.", "Choose a file with a header row and one line a row.");
   const notes = delimiter === "," ? [] : [`Columns are separated by ${delimiter === "\t" ? "tabs" : delimiter}.`];
   if (delimiter !== "," && normalizeDecimals(lines)) notes.push("Decimal commas were read as points.");
   const hasHeader = !lines[0].every((cell) => isNumber(cell) || isMissing(cell));
@@ -67,19 +69,22 @@ function split(text, delimiter) {
     return text.split(/\r\n|\n|\r/).map((line) => line.split(delimiter).map((cell) => cell.trim()));
   }
   const rows = [];
-  let row = [], cell = "", quoted = false;
+  let row = [],
+    cell = "",
+    quoted = false;
   const endCell = () => (row.push(cell.trim()), (cell = ""));
   const endRow = () => (endCell(), rows.push(row), (row = []));
   for (let index = 0; index < text.length; index += 1) {
     const character = text[index];
-    if (quoted && character === '"' && text[index + 1] === '"') (cell += '"'), (index += 1);
+    if (quoted && character === '"' && text[index + 1] === '"') ((cell += '"'), (index += 1));
     else if (character === '"' && (quoted || cell.trim() === "")) quoted = !quoted;
     else if (quoted) cell += character;
     else if (character === delimiter) endCell();
     else if (character === "\n") endRow();
     else if (character !== "\r") cell += character;
   }
-  if (quoted) throw new BadTable("A quote is opened and never closed.", "Look for a single \" and remove it or write it twice.");
+  if (quoted)
+    throw new BadTable("A quote is opened and never closed.", 'Look for a single " and remove it or write it twice.');
   endRow();
   return rows;
 }

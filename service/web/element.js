@@ -14,7 +14,8 @@ function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name === "style") for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
+    else if (name === "style")
+      for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
     else if (name === "value") node.value = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
@@ -23,7 +24,9 @@ function fill(node, attributes, children) {
 }
 
 export function replace(node, ...children) {
-  node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return node;
 }
 

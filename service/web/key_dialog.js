@@ -16,7 +16,13 @@ function ask(wasRefused) {
       "form",
       { method: "dialog" },
       element("h2", {}, "This service asks for a key"),
-      element("p", {}, wasRefused ? "That key is not known here. Try another one." : "Whoever runs it can give you one. It is kept in this tab only."),
+      element(
+        "p",
+        {},
+        wasRefused
+          ? "That key is not known here. Try another one."
+          : "Whoever runs it can give you one. It is kept in this tab only.",
+      ),
       element("label", { for: "key" }, "Key"),
       input,
       element("button", { class: "button primary" }, "Continue"),

@@ -38,6 +38,9 @@ export const findTable = (datasetId) => orNothing(run("readonly", (store) => sto
 export async function keepTable(datasetId, table) {
   await orNothing(run("readwrite", (store) => store.put(table, datasetId)));
   const ids = (await orNothing(run("readonly", (store) => store.getAllKeys()))) ?? [];
-  const oldest = ids.filter((id) => id !== PENDING && id !== datasetId).sort().slice(0, -KEPT); // ids sort by time
+  const oldest = ids
+    .filter((id) => id !== PENDING && id !== datasetId)
+    .sort()
+    .slice(0, -KEPT); // ids sort by time
   for (const id of oldest) await orNothing(run("readwrite", (store) => store.delete(id)));
 }

@@ -3,7 +3,7 @@
 import { Problem, onKeyNeeded, pause } from "./api.js";
 import { element, replace } from "./element.js";
 import { askForKey } from "./key_dialog.js";
-import { failure } from "./states.js";
+import { explain, failure } from "./states.js";
 import { compareView } from "./views/compare.js";
 import { fitView } from "./views/fit.js";
 import { fitsView } from "./views/fits.js";
@@ -39,7 +39,10 @@ async function show() {
   markCurrent(address);
   notify("");
   try {
-    await open({ place, signal, notify, setTitle, leave: (to) => (location.hash = to), reload: show }, ...address.match(pattern).slice(1));
+    await open(
+      { place, signal, notify, setTitle, leave: (to) => (location.hash = to), reload: show },
+      ...address.match(pattern).slice(1),
+    );
   } catch (error) {
     if (signal.aborted) return;
     replace(place, failure(error, show));
@@ -49,7 +52,11 @@ async function show() {
 
 function unknownView({ place, setTitle }) {
   setTitle("Nothing here");
-  replace(place, element("h1", {}, "There is nothing at this address"), element("p", {}, element("a", { href: "#/" }, "Begin anew")));
+  replace(
+    place,
+    element("h1", {}, "There is nothing at this address"),
+    element("p", {}, element("a", { href: "#/" }, "Begin anew")),
+  );
 }
 
 function setTitle(title) {
@@ -68,6 +75,13 @@ function markCurrent(address) {
     else link.removeAttribute("aria-current");
   }
 }
+
+// What a button could not do is said in the line under the header; the view stays as it is.
+addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name !== "AbortError" && !(event.reason instanceof Problem)) return;
+  event.preventDefault();
+  if (event.reason instanceof Problem) notify(explain(event.reason).join(". "));
+});
 
 onKeyNeeded(askForKey);
 addEventListener("hashchange", () => {

@@ -32,6 +32,7 @@ export async function titleOf(name) {
 // Of the parameters of a fit, those that somebody chose.
 export async function chosenOf(name, params) {
   const known = (await listMethods()).find((method) => method.name === name)?.parameters ?? [];
-  const isDefault = ([key, value]) => known.some((parameter) => parameter.name === key && JSON.stringify(parameter.default) === JSON.stringify(value));
+  const isDefault = ([key, value]) =>
+    known.some((parameter) => parameter.name === key && JSON.stringify(parameter.default) === JSON.stringify(value));
   return Object.fromEntries(Object.entries(params).filter((entry) => !isDefault(entry)));
 }

@@ -22,5 +22,6 @@ curl "$service/v1/models/${model.id}/predict" \\
   -H 'Content-Type: text/csv' --data-binary @new.csv`;
 }
 
-const asPython = (value) => JSON.stringify(value).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False");
+const asPython = (value) =>
+  JSON.stringify(value).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False");
 const serviceUrl = () => (location.origin + location.pathname).replace(/\/$/, "");

@@ -30,20 +30,38 @@ export function failure(error, retry) {
     { class: "failure", role: "alert" },
     element("h1", {}, title),
     element("p", {}, detail),
-    element("p", { class: "actions" }, mayPass(error) && button("Try again", retry, "primary"), element("a", { class: "button", href: "#/" }, "Begin anew")),
+    element(
+      "p",
+      { class: "actions" },
+      mayPass(error) && button("Try again", retry, "primary"),
+      element("a", { class: "button", href: "#/" }, "Begin anew"),
+    ),
   );
 }
 
-const mayPass = (error) => !(error instanceof BadTable || (error instanceof Problem && [404, 410, 422].includes(error.status)));
+const mayPass = (error) =>
+  !(error instanceof BadTable || (error instanceof Problem && [404, 410, 422].includes(error.status)));
 
 export function explain(error) {
   if (error instanceof BadTable) return [error.message, error.remedy];
   if (!(error instanceof Problem)) return ["The page stumbled", `It is the page's fault, not yours: ${error.message}`];
-  if (error.isOutage) return ["The service does not answer", "It may be starting again. Your fits go on and nothing is lost; this view comes back by itself."];
-  if (error.status === 404) return ["It is not here", `${error.message} Perhaps the address is incomplete, or belongs to another service.`];
+  if (error.isOutage)
+    return [
+      "The service does not answer",
+      "It may be starting again. Your fits go on and nothing is lost; this view comes back by itself.",
+    ];
+  if (error.status === 404)
+    return ["It is not here", `${error.message} Perhaps the address is incomplete, or belongs to another service.`];
   if (error.status === 410) return ["It is gone", error.message];
   if (error.status === 413) return ["That is too much at once", error.message];
-  if (error.errors.length) return ["The service cannot use this", error.errors.slice(0, 3).map(({ detail, fix }) => (fix ? `${detail}: ${fix}` : detail)).join("; ")];
+  if (error.errors.length)
+    return [
+      "The service cannot use this",
+      error.errors
+        .slice(0, 3)
+        .map(({ detail, fix }) => (fix ? `${detail}: ${fix}` : detail))
+        .join("; "),
+    ];
   return ["The service cannot do that", error.message];
 }
 

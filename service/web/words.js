@@ -2,10 +2,21 @@
 
 const whole = new Intl.NumberFormat("en-US");
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const STEPS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30], ["month", 12], ["year", Infinity]];
+const STEPS = [
+  ["second", 60],
+  ["minute", 60],
+  ["hour", 24],
+  ["day", 30],
+  ["month", 12],
+  ["year", Infinity],
+];
 
 export const count = (number) => whole.format(number);
-export const score = (value) => value.toFixed(3).replace(/^0\./, ".").replace(/^1\.0+$/, "1.00");
+export const score = (value) =>
+  value
+    .toFixed(3)
+    .replace(/^0\./, ".")
+    .replace(/^1\.0+$/, "1.00");
 export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`;
 export const plural = (number, noun, many = `${noun}s`) => `${count(number)} ${number === 1 ? noun : many}`;
 export const short = (value) => Number(value.toPrecision(4)).toString();

@@ -11,7 +11,10 @@ export function ticks([low, high], wanted = 6) {
   return values;
 }
 
-export const scale = ([low, high], [from, to]) => (value) => from + ((value - low) / (high - low)) * (to - from);
+export const scale =
+  ([low, high], [from, to]) =>
+  (value) =>
+    from + ((value - low) / (high - low)) * (to - from);
 
 // Lines of points out of segments [x1, y1, x2, y2] that share their ends.
 export function chain(segments) {
@@ -36,7 +39,10 @@ export function chain(segments) {
   for (const segment of segments) {
     if (used.has(segment)) continue;
     used.add(segment);
-    const line = [[segment[0], segment[1]], [segment[2], segment[3]]];
+    const line = [
+      [segment[0], segment[1]],
+      [segment[2], segment[3]],
+    ];
     follow(line, "push");
     follow(line, "unshift");
     lines.push(line);

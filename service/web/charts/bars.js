@@ -6,7 +6,10 @@ const SHOWN = 12;
 
 // `interval` is { low, high } with one value a feature, where the fit was repeated on rows drawn anew.
 export function bars(names, values, label, interval = null) {
-  const order = values.map((value, index) => [Math.abs(value), index]).sort((a, b) => b[0] - a[0]).map(([, index]) => index);
+  const order = values
+    .map((value, index) => [Math.abs(value), index])
+    .sort((a, b) => b[0] - a[0])
+    .map(([, index]) => index);
   const most = Math.max(...[...values, ...(interval?.low ?? []), ...(interval?.high ?? [])].map(Math.abs), 1e-12);
   const place = (value) => 50 + (50 * value) / most;
   const row = (index) => {
@@ -27,7 +30,12 @@ export function bars(names, values, label, interval = null) {
     );
   };
   const body = element("tbody", {}, order.slice(0, SHOWN).map(row));
-  const table = element("table", { class: interval ? "bars with-intervals" : "bars" }, element("caption", {}, label), body);
+  const table = element(
+    "table",
+    { class: interval ? "bars with-intervals" : "bars" },
+    element("caption", {}, label),
+    body,
+  );
   if (order.length <= SHOWN) return table;
   const more = element("button", { type: "button", class: "link" }, `Show all ${order.length}`);
   more.addEventListener("click", () => (body.append(...order.slice(SHOWN).map(row)), more.remove()));

@@ -42,13 +42,21 @@ export class Curves {
       if (this.hidden.has(code)) return null;
       const line = curve.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L");
       const closed = `M${line}L${toX(panel.x_range[1])} ${bottom}L${toX(panel.x_range[0])} ${bottom}Z`;
-      return svg("path", { d: closed, fill: colorOf(code), "fill-opacity": 0.2, stroke: colorOf(code), "stroke-width": 1.6 });
+      return svg("path", {
+        d: closed,
+        fill: colorOf(code),
+        "fill-opacity": 0.2,
+        stroke: colorOf(code),
+        "stroke-width": 1.6,
+      });
     });
     this.lines.setAttribute("viewBox", `0 0 ${width} ${height}`);
     replace(
       this.lines,
       svg("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: bottom, y2: bottom }),
-      ticks(panel.x_range, width / 90).map((value) => svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value))),
+      ticks(panel.x_range, width / 90).map((value) =>
+        svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value)),
+      ),
       curves,
       this.marks.map((place) => svg("path", { class: "mark", d: `M${toX(place)} ${bottom}l-6 10h12z` })),
       svg("text", { class: "axis", x: width / 2, y: height - 4, "text-anchor": "middle" }, panel.x_label),

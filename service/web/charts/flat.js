@@ -11,7 +11,9 @@ export class Flat extends Stage {
   constructor(cloud, panel, label) {
     super(cloud, label);
     this.panel = panel;
-    this.contours = panel.series.map(({ contours }) => contours.map(({ level, segments }) => ({ level, lines: chain(segments) })));
+    this.contours = panel.series.map(({ contours }) =>
+      contours.map(({ level, segments }) => ({ level, lines: chain(segments) })),
+    );
     this.boundary = chain(panel.boundary);
     this.reset();
   }
@@ -68,12 +70,20 @@ export class Flat extends Stage {
   drawLines() {
     const { width, height, right, bottom } = this.size;
     const [toX, toY] = this.scales();
-    const path = (lines) => lines.map((line) => `M${line.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L")}`).join("");
+    const path = (lines) =>
+      lines.map((line) => `M${line.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L")}`).join("");
     const contours = this.contours.flatMap((levels, code) =>
       this.hidden.has(code)
         ? []
         : levels.map(({ level, lines }) =>
-            svg("path", { class: "contour", d: path(lines), stroke: colorOf(code), fill: colorOf(code), "stroke-opacity": 0.25 + 0.5 * level })),
+            svg("path", {
+              class: "contour",
+              d: path(lines),
+              stroke: colorOf(code),
+              fill: colorOf(code),
+              "stroke-opacity": 0.25 + 0.5 * level,
+            }),
+          ),
     );
     const columns = ticks(this.x, width / 90).map((value) => [
       svg("line", { class: "grid", x1: toX(value), x2: toX(value), y1: MARGIN.top, y2: bottom }),
@@ -84,20 +94,47 @@ export class Flat extends Stage {
       svg("text", { class: "tick", x: MARGIN.left - 8, y: toY(value) + 4, "text-anchor": "end" }, String(value)),
     ]);
     for (const layer of [this.below, this.above]) layer.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const frame = { x: MARGIN.left, y: MARGIN.top, width: Math.max(0, right - MARGIN.left), height: Math.max(0, bottom - MARGIN.top) };
+    const frame = {
+      x: MARGIN.left,
+      y: MARGIN.top,
+      width: Math.max(0, right - MARGIN.left),
+      height: Math.max(0, bottom - MARGIN.top),
+    };
     this.clipId ??= `clip-${Math.random().toString(36).slice(2)}`;
     replace(
       this.above,
       svg("clipPath", { id: this.clipId }, svg("rect", frame)),
-      svg("g", { "clip-path": `url(#${this.clipId})` }, contours, svg("path", { class: "boundary", d: path(this.boundary) })),
+      svg(
+        "g",
+        { "clip-path": `url(#${this.clipId})` },
+        contours,
+        svg("path", { class: "boundary", d: path(this.boundary) }),
+      ),
     );
     replace(
       this.below,
       columns,
       rows,
-      svg("text", { class: "axis", x: (MARGIN.left + right) / 2, y: height - 6, "text-anchor": "middle" }, this.panel.x_label),
-      svg("text", { class: "axis", x: 12, y: (MARGIN.top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(MARGIN.top + bottom) / 2})` }, this.panel.y_label),
+      svg(
+        "text",
+        { class: "axis", x: (MARGIN.left + right) / 2, y: height - 6, "text-anchor": "middle" },
+        this.panel.x_label,
+      ),
+      svg(
+        "text",
+        {
+          class: "axis",
+          x: 12,
+          y: (MARGIN.top + bottom) / 2,
+          "text-anchor": "middle",
+          transform: `rotate(-90 12 ${(MARGIN.top + bottom) / 2})`,
+        },
+        this.panel.y_label,
+      ),
     );
-    this.canvas.style.setProperty("clip-path", `inset(${MARGIN.top - 6}px ${MARGIN.right - 6}px ${MARGIN.bottom - 6}px ${MARGIN.left - 6}px)`);
+    this.canvas.style.setProperty(
+      "clip-path",
+      `inset(${MARGIN.top - 6}px ${MARGIN.right - 6}px ${MARGIN.bottom - 6}px ${MARGIN.left - 6}px)`,
+    );
   }
 }

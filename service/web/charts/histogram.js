@@ -43,8 +43,14 @@ export function histogram(separations, nStarts) {
     ]),
     bars,
     separations.length
-      ? ticks([low, high]).map((value) => svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value)))
-      : svg("text", { class: "axis", x: WIDTH / 2, y: HEIGHT / 2 - 10, "text-anchor": "middle" }, "The first start is on its way"),
+      ? ticks([low, high]).map((value) =>
+          svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value)),
+        )
+      : svg(
+          "text",
+          { class: "axis", x: WIDTH / 2, y: HEIGHT / 2 - 10, "text-anchor": "middle" },
+          "The first start is on its way",
+        ),
     svg("text", { class: "axis", x: WIDTH / 2, y: HEIGHT - 4, "text-anchor": "middle" }, "separation of the classes"),
     separations.length > 0 && svg("title", {}, `best: ${short(best)}`),
   );

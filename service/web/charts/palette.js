@@ -1,6 +1,17 @@
 // Colors of classes, told apart by color-blind people as well (Okabe and Ito, then more); after ten, another shape.
 
-const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b5a300", "#aa4466", "#8c8c8c", "#8a63d2"];
+const COLORS = [
+  "#0072b2",
+  "#d55e00",
+  "#009e73",
+  "#cc79a7",
+  "#e69f00",
+  "#56b4e9",
+  "#b5a300",
+  "#aa4466",
+  "#8c8c8c",
+  "#8a63d2",
+];
 const SHAPES = 4; // circle, square, diamond, triangle: as the shader in points.js knows them
 
 export const colorOf = (code) => COLORS[code % COLORS.length];

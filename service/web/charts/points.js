@@ -37,7 +37,11 @@ const FRAGMENT = `
     gl_FragColor = vec4(shade * alpha, alpha);
   }`;
 
-const ATTRIBUTES = [["position", 3, "FLOAT", false], ["color", 3, "UNSIGNED_BYTE", true], ["style", 3, "FLOAT", false]];
+const ATTRIBUTES = [
+  ["position", 3, "FLOAT", false],
+  ["color", 3, "UNSIGNED_BYTE", true],
+  ["style", 3, "FLOAT", false],
+];
 
 export class PointLayer {
   // Throws where the browser has no WebGL.
@@ -48,7 +52,10 @@ export class PointLayer {
     this.count = 0;
     this.prepare();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault()); // or it would not be restored
-    canvas.addEventListener("webglcontextrestored", () => (this.prepare(), this.setPoints(this.given), this.draw(...this.drawn)));
+    canvas.addEventListener(
+      "webglcontextrestored",
+      () => (this.prepare(), this.setPoints(this.given), this.draw(...this.drawn)),
+    );
   }
 
   // Browsers keep few contexts: a picture that is not shown any more gives its own back.
@@ -59,7 +66,10 @@ export class PointLayer {
   prepare() {
     const { gl } = this;
     const program = gl.createProgram();
-    for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+    for (const [kind, source] of [
+      [gl.VERTEX_SHADER, VERTEX],
+      [gl.FRAGMENT_SHADER, FRAGMENT],
+    ]) {
       const shader = gl.createShader(kind);
       gl.shaderSource(shader, source);
       gl.compileShader(shader);

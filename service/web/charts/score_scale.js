@@ -20,7 +20,14 @@ export function scoreScale({ balanced_accuracy: mean, interval: [low, high], sco
     svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: LINE, y2: LINE }),
     mark(chance, `chance ${score(chance)}`, toX(chance) < 60 ? "start" : "middle"),
     mark(1, "perfect 1", "end"),
-    svg("rect", { class: "interval", x: toX(low), width: Math.max(2, toX(high) - toX(low)), y: LINE - 11, height: 22, rx: 11 }),
+    svg("rect", {
+      class: "interval",
+      x: toX(low),
+      width: Math.max(2, toX(high) - toX(low)),
+      y: LINE - 11,
+      height: 22,
+      rx: 11,
+    }),
     scores.map((value) => svg("circle", { class: "fold", cx: toX(value), cy: LINE, r: 4.5 })),
     svg("line", { class: "mean", x1: toX(mean), x2: toX(mean), y1: LINE - 18, y2: LINE + 18 }),
   );

@@ -3,7 +3,11 @@
 import { replace, svg } from "../element.js";
 import { Stage } from "./stage.js";
 
-const AXES = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+const AXES = [
+  [1, 0, 0],
+  [0, 1, 0],
+  [0, 0, 1],
+];
 const FILL = 0.58; // of the shorter side, for the half diagonal of the data's box
 
 export class Solid extends Stage {
@@ -36,7 +40,12 @@ export class Solid extends Stage {
 
   // A point of the unit box as [right, up, near], each about -1 to 1.
   rotate([x, y, z]) {
-    const [sinYaw, cosYaw, sinPitch, cosPitch] = [Math.sin(this.yaw), Math.cos(this.yaw), Math.sin(this.pitch), Math.cos(this.pitch)];
+    const [sinYaw, cosYaw, sinPitch, cosPitch] = [
+      Math.sin(this.yaw),
+      Math.cos(this.yaw),
+      Math.sin(this.pitch),
+      Math.cos(this.pitch),
+    ];
     const depth = y * cosYaw - x * sinYaw;
     return [x * cosYaw + y * sinYaw, z * cosPitch + depth * sinPitch, z * sinPitch - depth * cosPitch];
   }
@@ -50,7 +59,9 @@ export class Solid extends Stage {
   view() {
     const [stretchX, stretchY] = this.stretch;
     const columns = AXES.map((axis, index) => this.rotate(axis).map((value) => value / this.spread[index]));
-    const shift = [0, 1, 2].map((row) => -columns.reduce((sum, column, axis) => sum + column[row] * this.center[axis], 0));
+    const shift = [0, 1, 2].map(
+      (row) => -columns.reduce((sum, column, axis) => sum + column[row] * this.center[axis], 0),
+    );
     const clip = ([right, up, near]) => [right * stretchX, up * stretchY, -near * 0.2];
     return Float32Array.of(...columns.flatMap((column) => [...clip(column), 0]), ...clip(shift), 1);
   }
@@ -65,7 +76,8 @@ export class Solid extends Stage {
   // Where the point of an index is, in pixels.
   placement() {
     const { positions } = this.cloud;
-    return (index) => this.toPixel([0, 1, 2].map((axis) => (positions[3 * index + axis] - this.center[axis]) / this.spread[axis]));
+    return (index) =>
+      this.toPixel([0, 1, 2].map((axis) => (positions[3 * index + axis] - this.center[axis]) / this.spread[axis]));
   }
 
   drawLines() {
@@ -75,13 +87,21 @@ export class Solid extends Stage {
     };
     const signs = [-1, 1];
     const edges = AXES.flatMap((_, axis) =>
-      signs.flatMap((a) => signs.map((b) => [-1, 1].map((end) => ([0, 1, 2].map((at) => (at === axis ? end : at === (axis + 1) % 3 ? a : b)))))),
+      signs.flatMap((a) =>
+        signs.map((b) =>
+          [-1, 1].map((end) => [0, 1, 2].map((at) => (at === axis ? end : at === (axis + 1) % 3 ? a : b))),
+        ),
+      ),
     );
     const names = AXES.map((_, axis) => {
       const [x, y] = this.toPixel([-1, -1, -1].map((low, at) => (at === axis ? 1.14 : low)));
       return svg("text", { class: "axis", x, y, "text-anchor": "middle" }, `z${axis}`);
     });
     this.below.setAttribute("viewBox", `0 0 ${this.node.clientWidth} ${this.node.clientHeight}`);
-    replace(this.below, edges.map(([from, to]) => line(from, to)), names);
+    replace(
+      this.below,
+      edges.map(([from, to]) => line(from, to)),
+      names,
+    );
   }
 }

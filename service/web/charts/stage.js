@@ -15,7 +15,12 @@ export class Stage {
     this.hidden = new Set();
     this.below = svg("svg", { "aria-hidden": "true" });
     this.above = svg("svg", { "aria-hidden": "true" });
-    this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": label, "aria-roledescription": "chart" });
+    this.canvas = element("canvas", {
+      tabindex: "0",
+      role: "application",
+      "aria-label": label,
+      "aria-roledescription": "chart",
+    });
     this.tooltip = element("div", { class: "tooltip", hidden: true });
     this.node = element("div", { class: "stage" }, this.below, this.canvas, this.above, this.tooltip, this.controls());
     this.layer = new PointLayer(this.canvas);
@@ -71,11 +76,17 @@ export class Stage {
     const ink = bytesOf(getComputedStyle(document.documentElement).getPropertyValue("--ink").trim());
     this.layer.setPoints({
       positions: Float32Array.from(shown.flatMap((index) => [...positions.subarray(3 * index, 3 * index + 3)])),
-      colors: Uint8Array.from(shown.flatMap((index) => (kinds[index] === "new" ? ink : bytesOf(colorOf(codes[index]))))),
+      colors: Uint8Array.from(
+        shown.flatMap((index) => (kinds[index] === "new" ? ink : bytesOf(colorOf(codes[index])))),
+      ),
       styles: Float32Array.from(
         shown.flatMap((index) => {
           const kind = kinds[index];
-          return [kind === "new" ? 2 : shapeOf(codes[index]), kind === "seen" ? 0 : 1, SIZES[kind] * (kind === "new" ? 1 : shrink)];
+          return [
+            kind === "new" ? 2 : shapeOf(codes[index]),
+            kind === "seen" ? 0 : 1,
+            SIZES[kind] * (kind === "new" ? 1 : shrink),
+          ];
         }),
       ),
     });
@@ -112,7 +123,8 @@ export class Stage {
 
   hover(x, y) {
     const place = this.placement();
-    let nearest = -1, least = REACH ** 2;
+    let nearest = -1,
+      least = REACH ** 2;
     for (let index = 0; index < this.cloud.codes.length; index += 1) {
       const [left, top] = place(index);
       const distance = (left - x) ** 2 + (top - y) ** 2;

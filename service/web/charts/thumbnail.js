@@ -7,7 +7,13 @@ import { scale } from "./axis.js";
 const SIZE = 240; // pixels, drawn at twice that
 
 export function thumbnail(plot, label) {
-  const canvas = element("canvas", { class: "thumbnail", width: 2 * SIZE, height: 2 * SIZE, role: "img", "aria-label": label });
+  const canvas = element("canvas", {
+    class: "thumbnail",
+    width: 2 * SIZE,
+    height: 2 * SIZE,
+    role: "img",
+    "aria-label": label,
+  });
   const [panel] = plot.panels;
   const pen = canvas.getContext("2d");
   const toX = scale(panel.x_range, [0, 2 * SIZE]);

@@ -57,7 +57,9 @@ function describe({ z, code, kind, row, values, title }, model, table) {
   const names = { seen: "", "held out": " · held out", new: "" };
   const heading = title ?? (row === undefined ? "" : (table.rowNames?.[row] ?? `Row ${row + 1}`));
   const cells = values ?? (row === undefined ? [] : table.rows[row].split(","));
-  const entries = cells.slice(0, SHOWN_VALUES).map((value, index) => [(model.feature_names ?? table.features)[index], value]);
+  const entries = cells
+    .slice(0, SHOWN_VALUES)
+    .map((value, index) => [(model.feature_names ?? table.features)[index], value]);
   return [
     element("strong", {}, `${heading}${heading && " · "}${String(model.classes[code])}${names[kind]}`),
     element(

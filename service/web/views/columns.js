@@ -18,7 +18,12 @@ export async function newFileView(context) {
     replace(
       context.place,
       element("h1", {}, "No table is chosen"),
-      element("p", {}, "This address shows the file that was last chosen in this browser. ", element("a", { href: "#/" }, "Choose one")),
+      element(
+        "p",
+        {},
+        "This address shows the file that was last chosen in this browser. ",
+        element("a", { href: "#/" }, "Choose one"),
+      ),
     );
     return;
   }
@@ -42,10 +47,15 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
   const go = button("Fit", () => submit(), "primary large");
   let prepared;
 
-  const body = element("tbody", {}, columns.map((column) => columnRow(column, () => update(column))));
+  const body = element(
+    "tbody",
+    {},
+    columns.map((column) => columnRow(column, () => update(column))),
+  );
   const update = (changed) => {
     if (changed?.role === "target") {
-      for (const other of columns.filter((column) => column !== changed && column.role === "target")) other.role = other.isNumeric ? "numeric" : "ignore";
+      for (const other of columns.filter((column) => column !== changed && column.role === "target"))
+        other.role = other.isNumeric ? "numeric" : "ignore";
       dropped.clear();
     }
     if (changed?.role === "id") {
@@ -60,11 +70,13 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
   const withButtons = (problems) =>
     problems.map((problem) => ({
       ...problem,
-      action: problem.action && button(problem.action.text, () => {
-        for (const label of problem.action.dropClasses ?? []) dropped.add(label);
-        if (problem.action.leaveOut) problem.action.leaveOut.role = "ignore";
-        update();
-      }),
+      action:
+        problem.action &&
+        button(problem.action.text, () => {
+          for (const label of problem.action.dropClasses ?? []) dropped.add(label);
+          if (problem.action.leaveOut) problem.action.leaveOut.role = "ignore";
+          update();
+        }),
     }));
 
   const submit = async () => {
@@ -85,7 +97,11 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
   replace(
     place,
     element("h1", {}, name),
-    element("p", { class: "lead" }, `${plural(table.rows.length, "row")}, ${plural(columns.length, "column")}. ${table.notes.join(" ")}`),
+    element(
+      "p",
+      { class: "lead" },
+      `${plural(table.rows.length, "row")}, ${plural(columns.length, "column")}. ${table.notes.join(" ")}`,
+    ),
     element(
       "div",
       { class: "split" },
@@ -99,12 +115,28 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
           element(
             "table",
             {},
-            element("thead", {}, element("tr", {}, ["Column", "Used as", "Why", "Values"].map((title) => element("th", { scope: "col" }, title)))),
+            element(
+              "thead",
+              {},
+              element(
+                "tr",
+                {},
+                ["Column", "Used as", "Why", "Values"].map((title) => element("th", { scope: "col" }, title)),
+              ),
+            ),
             body,
           ),
         ),
       ),
-      element("div", { class: "side" }, summary, element("section", {}, element("h2", {}, "Picture"), options.dimensions), go, trouble, options.advanced),
+      element(
+        "div",
+        { class: "side" },
+        summary,
+        element("section", {}, element("h2", {}, "Picture"), options.dimensions),
+        go,
+        trouble,
+        options.advanced,
+      ),
     ),
   );
   update();
@@ -114,7 +146,9 @@ function columnRow(column, onChange) {
   const select = element(
     "select",
     { "aria-label": `Use of ${column.name}` },
-    Object.entries(ROLES).filter(([role]) => mayBe(column, role)).map(([role, title]) => element("option", { value: role }, title)),
+    Object.entries(ROLES)
+      .filter(([role]) => mayBe(column, role))
+      .map(([role, title]) => element("option", { value: role }, title)),
   );
   select.addEventListener("change", () => {
     column.role = select.value;
@@ -135,21 +169,33 @@ function summarize({ classes, features, rows, target }, problems) {
   const shown = [...classes].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
   return [
     element("h2", {}, "Classes"),
-    target && element("p", {}, `${plural(rows.length, "row")}, ${plural(features.length, "column")} of numbers, classes by ${target.name}.`),
+    target &&
+      element(
+        "p",
+        {},
+        `${plural(rows.length, "row")}, ${plural(features.length, "column")} of numbers, classes by ${target.name}.`,
+      ),
     element(
       "ul",
       { class: "classes" },
-      shown.slice(0, SHOWN_CLASSES).map(([label, size], code) =>
-        element(
-          "li",
-          {},
-          element("span", { class: "label" }, label),
-          element("span", { class: "track" }, element("span", { class: "bar", style: { width: `${(100 * size) / most}%`, background: colorOf(code) } })),
-          element("span", { class: "number" }, count(size)),
+      shown
+        .slice(0, SHOWN_CLASSES)
+        .map(([label, size], code) =>
+          element(
+            "li",
+            {},
+            element("span", { class: "label" }, label),
+            element(
+              "span",
+              { class: "track" },
+              element("span", { class: "bar", style: { width: `${(100 * size) / most}%`, background: colorOf(code) } }),
+            ),
+            element("span", { class: "number" }, count(size)),
+          ),
         ),
-      ),
     ),
-    shown.length > SHOWN_CLASSES && element("p", { class: "hint" }, `and ${list(shown.slice(SHOWN_CLASSES).map(([label]) => label))}`),
+    shown.length > SHOWN_CLASSES &&
+      element("p", { class: "hint" }, `and ${list(shown.slice(SHOWN_CLASSES).map(([label]) => label))}`),
     problems.length > 0 && problemList(problems),
   ];
 }

@@ -14,7 +14,14 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
   setTitle(`${name}, compared`);
   const methods = await listMethods();
   const others = methods.filter((method) => method.name !== model.method);
-  const grid = element("ul", { class: "tiles" }, tile(methods.find((method) => method.name === model.method), (body) => picture(body, modelId, signal)));
+  const grid = element(
+    "ul",
+    { class: "tiles" },
+    tile(
+      methods.find((method) => method.name === model.method),
+      (body) => picture(body, modelId, signal),
+    ),
+  );
   const fitBy = (method) => async (body) => {
     const fit = await post("v1/fits", request(method, model, name), { signal });
     const done = await ended(fit.id, { signal, onOutage: awayNotice(notify) });
@@ -29,9 +36,18 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
   replace(
     place,
     element("h1", {}, `${name}, compared`),
-    element("p", { class: "lead" }, "The same rows and the same classifier on top, by different methods. Compare the held-out scores: a clearer picture that scores no better is only better looking."),
+    element(
+      "p",
+      { class: "lead" },
+      "The same rows and the same classifier on top, by different methods. Compare the held-out scores: a clearer picture that scores no better is only better looking.",
+    ),
     grid,
-    element("p", { class: "actions" }, more, element("a", { class: "button", href: `#/models/${modelId}` }, "Back to the model")),
+    element(
+      "p",
+      { class: "actions" },
+      more,
+      element("a", { class: "button", href: `#/models/${modelId}` }, "Back to the model"),
+    ),
   );
   add(others.filter(({ isFirst }) => isFirst));
 }
@@ -41,7 +57,12 @@ function request(method, model, name) {
   const components = model.projection[0].length;
   const mostComponents = method.name === "lda" ? Math.min(components, model.classes.length - 1) : components;
   const takes = method.parameters.some(({ name: parameter }) => parameter === "n_components");
-  return { dataset_id: model.dataset_id, method: method.name, params: takes ? { n_components: mostComponents } : {}, name };
+  return {
+    dataset_id: model.dataset_id,
+    method: method.name,
+    params: takes ? { n_components: mostComponents } : {},
+    name,
+  };
 }
 
 function tile(method, work) {
@@ -55,7 +76,10 @@ function tile(method, work) {
 }
 
 async function picture(body, modelId, signal) {
-  const [model, plot] = await Promise.all([get(`v1/models/${modelId}`, { signal }), get(`v1/models/${modelId}/plot`, { signal })]);
+  const [model, plot] = await Promise.all([
+    get(`v1/models/${modelId}`, { signal }),
+    get(`v1/models/${modelId}/plot`, { signal }),
+  ]);
   const { validation, in_sample: inSample } = model.card;
   const figure = (title, value) => element("div", {}, element("dt", {}, title), element("dd", {}, value));
   replace(
@@ -64,7 +88,15 @@ async function picture(body, modelId, signal) {
     element(
       "dl",
       {},
-      figure("held out", validation ? [score(validation.balanced_accuracy), element("small", {}, `${score(validation.interval[0])} to ${score(validation.interval[1])}`)] : "–"),
+      figure(
+        "held out",
+        validation
+          ? [
+              score(validation.balanced_accuracy),
+              element("small", {}, `${score(validation.interval[0])} to ${score(validation.interval[1])}`),
+            ]
+          : "–",
+      ),
       figure("in sample", inSample ? score(inSample.leave_one_out_balanced_accuracy) : "–"),
     ),
   );

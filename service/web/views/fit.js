@@ -40,7 +40,11 @@ class Board {
   constructor(fit, methodTitle) {
     this.nStarts = fit.progress.n_starts;
     this.separations = new Map(); // of each start, the last one known: starts are polished later
-    this.phase = element("p", { class: "lead", role: "status" }, fit.status_detail ? "Waiting: no worker is alive. The fit begins as soon as one is." : "Waiting for a worker");
+    this.phase = element(
+      "p",
+      { class: "lead", role: "status" },
+      fit.status_detail ? "Waiting: no worker is alive. The fit begins as soon as one is." : "Waiting for a worker",
+    );
     this.bar = element("progress", { "aria-label": "Starts done", max: String(this.nStarts ?? 1), value: "0" });
     if (!this.nStarts) this.bar.removeAttribute("value");
     this.figures = element("dl", { class: "figures" });
@@ -62,7 +66,15 @@ class Board {
       element("h1", {}, fit.name ?? fit.id),
       this.phase,
       this.bar,
-      this.nStarts && [this.figures, this.chart, element("p", { class: "hint" }, "The search begins at different places. Where many starts end at the same separation, the best one is likely the best there is.")],
+      this.nStarts && [
+        this.figures,
+        this.chart,
+        element(
+          "p",
+          { class: "hint" },
+          "The search begins at different places. Where many starts end at the same separation, the best one is likely the best there is.",
+        ),
+      ],
       this.trouble,
       this.actions,
     );
@@ -75,7 +87,8 @@ class Board {
       this.startedAt = new Date(at);
       this.phase.textContent = `${this.methodTitle} is looking for the view`;
     }
-    if (type === "recovered") this.trouble.textContent = "A worker was lost. Its work has been taken over; nothing is lost.";
+    if (type === "recovered")
+      this.trouble.textContent = "A worker was lost. Its work has been taken over; nothing is lost.";
     if (type !== "start_done") return;
     this.separations.set(data.start, data.divergence);
     this.update(new Date(at));
@@ -104,19 +117,37 @@ class Board {
 }
 
 function ending({ reload }, fit) {
-  const retry = button("Try again", async () => {
-    retry.disabled = true;
-    await request(`v1/fits/${fit.id}/retry`, { method: "POST" });
-    reload();
-  }, "primary");
+  const retry = button(
+    "Try again",
+    async () => {
+      retry.disabled = true;
+      await request(`v1/fits/${fit.id}/retry`, { method: "POST" });
+      reload();
+    },
+    "primary",
+  );
   const isFailed = fit.status === "failed";
   const done = fit.progress.starts_done;
   return element(
     "section",
     { class: "failure" },
-    element("h1", {}, isFailed ? `${fit.name ?? "The fit"} could not be fitted` : `${fit.name ?? "The fit"} was canceled`),
-    element("p", { class: "lead" }, isFailed ? (fit.error?.message ?? "The service does not say why.") : "It was stopped before there was a result."),
-    !isFailed && done > 0 && element("p", {}, `${count(done)} of ${count(fit.progress.n_starts)} starts were done; trying again goes on from there.`),
+    element(
+      "h1",
+      {},
+      isFailed ? `${fit.name ?? "The fit"} could not be fitted` : `${fit.name ?? "The fit"} was canceled`,
+    ),
+    element(
+      "p",
+      { class: "lead" },
+      isFailed ? (fit.error?.message ?? "The service does not say why.") : "It was stopped before there was a result.",
+    ),
+    !isFailed &&
+      done > 0 &&
+      element(
+        "p",
+        {},
+        `${count(done)} of ${count(fit.progress.n_starts)} starts were done; trying again goes on from there.`,
+      ),
     element("p", { class: "actions" }, retry, element("a", { class: "button", href: "#/" }, "Begin anew")),
   );
 }

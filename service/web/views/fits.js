@@ -13,7 +13,8 @@ export async function fitsView({ place, signal, setTitle }) {
   replace(place, loading("Getting the list"));
   const items = element("div");
   const rest = element("p");
-  let cursor = null, shown = 0;
+  let cursor = null,
+    shown = 0;
   const more = async () => {
     const page = await get(`v1/fits?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, { signal });
     const fits = page.data.filter(({ metadata }) => !metadata.lineup);
@@ -27,10 +28,23 @@ export async function fitsView({ place, signal, setTitle }) {
   replace(
     place,
     element("h1", {}, "Fits and models"),
-    shown === 0 && element("div", { class: "empty" }, element("p", {}, "Nothing has been fitted yet. What you fit will be listed here, and stays when you close the page."), element("a", { class: "button primary", href: "#/" }, "Begin with a table")),
+    shown === 0 &&
+      element(
+        "div",
+        { class: "empty" },
+        element(
+          "p",
+          {},
+          "Nothing has been fitted yet. What you fit will be listed here, and stays when you close the page.",
+        ),
+        element("a", { class: "button primary", href: "#/" }, "Begin with a table"),
+      ),
     items,
     rest,
-    models.length > 0 && [element("h2", {}, "Imported models"), element("ul", { class: "fits" }, await Promise.all(models.map(modelItem)))],
+    models.length > 0 && [
+      element("h2", {}, "Imported models"),
+      element("ul", { class: "fits" }, await Promise.all(models.map(modelItem))),
+    ],
   );
 }
 
@@ -46,9 +60,17 @@ async function fitItem(fit) {
     "li",
     {},
     element("a", { href: `#/fits/${fit.id}` }, nameOf(fit)),
-    element("span", { class: "method" }, `${await titleOf(fit.method)}${k ? ` · ${k} ${k === 1 ? "dimension" : "dimensions"}` : ""}`),
+    element(
+      "span",
+      { class: "method" },
+      `${await titleOf(fit.method)}${k ? ` · ${k} ${k === 1 ? "dimension" : "dimensions"}` : ""}`,
+    ),
     element("span", { class: `status ${fit.status}` }, STATUS[fit.status]),
-    element("time", { datetime: fit.created_at, title: new Date(fit.created_at).toLocaleString() }, ago(fit.created_at)),
+    element(
+      "time",
+      { datetime: fit.created_at, title: new Date(fit.created_at).toLocaleString() },
+      ago(fit.created_at),
+    ),
   );
 }
 

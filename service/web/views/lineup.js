@@ -15,18 +15,42 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
   const name = model.name ?? model.id;
   setTitle(`${name}, lineup`);
   const back = element("a", { class: "button", href: `#/models/${modelId}` }, "Back to the model");
-  const intro = [element("h1", {}, "Which one is real?"), element("p", { class: "lead" }, "One of these nine shows your classes. The other eight are fits to the same rows with the classes shuffled, so whatever they show is chance.")];
+  const intro = [
+    element("h1", {}, "Which one is real?"),
+    element(
+      "p",
+      { class: "lead" },
+      "One of these nine shows your classes. The other eight are fits to the same rows with the classes shuffled, so whatever they show is chance.",
+    ),
+  ];
   const table = model.dataset_id && (await findTable(model.dataset_id));
   if (!table) {
-    replace(place, intro, element("p", { class: "trouble" }, "Shuffling needs the rows themselves. They are not in this browser, and the service gives none out: choose the file here and fit it once, and the lineup can begin."), back);
+    replace(
+      place,
+      intro,
+      element(
+        "p",
+        { class: "trouble" },
+        "Shuffling needs the rows themselves. They are not in this browser, and the service gives none out: choose the file here and fit it once, and the lineup can begin.",
+      ),
+      back,
+    );
     return;
   }
   const status = element("p", { role: "status" }, `Fitting ${DECOYS} decoys …`);
-  const grid = element("ul", { class: "tiles lineup" }, Array.from({ length: DECOYS + 1 }, () => element("li", { class: "tile" }, element("div", { class: "thumbnail waiting" }))));
+  const grid = element(
+    "ul",
+    { class: "tiles lineup" },
+    Array.from({ length: DECOYS + 1 }, () =>
+      element("li", { class: "tile" }, element("div", { class: "thumbnail waiting" })),
+    ),
+  );
   replace(place, intro, status, grid, element("p", { class: "actions" }, back));
 
   const plotOf = (id) => get(`v1/models/${id}/plot`, { signal });
-  const decoys = Array.from({ length: DECOYS }, (_, index) => fitDecoy(table, model, name, index, signal, awayNotice(notify)));
+  const decoys = Array.from({ length: DECOYS }, (_, index) =>
+    fitDecoy(table, model, name, index, signal, awayNotice(notify)),
+  );
   const real = Math.floor(Math.random() * (DECOYS + 1));
   const plots = await Promise.all(decoys.map(async (decoy) => plotOf(await decoy)));
   plots.splice(real, 0, await plotOf(modelId));
@@ -41,7 +65,17 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
         : "That was noise. The real one is marked: the separation is hard to tell from chance, so do not rely on the picture.";
     [...grid.children].forEach((tile, at) => tile.classList.toggle("real", at === real));
   };
-  replace(grid, plots.map((plot, index) => element("li", { class: "tile" }, thumbnail(plot, `Picture ${index + 1}`), button(`Picture ${index + 1}`, () => choose(index)))));
+  replace(
+    grid,
+    plots.map((plot, index) =>
+      element(
+        "li",
+        { class: "tile" },
+        thumbnail(plot, `Picture ${index + 1}`),
+        button(`Picture ${index + 1}`, () => choose(index)),
+      ),
+    ),
+  );
 }
 
 // The model of a fit to shuffled classes.

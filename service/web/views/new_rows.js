@@ -12,8 +12,18 @@ const SHOWN = 200;
 export function newRows(model, picture, signal) {
   const features = model.feature_names ?? model.projection.map((_, index) => `x${index}`);
   const answer = element("div", { "aria-live": "polite" });
-  const text = element("textarea", { id: "rows", rows: "5", spellcheck: "false", placeholder: `${list(features, 3)}\n…` });
-  const file = element("input", { type: "file", class: "visually-hidden", id: "rows-file", accept: ".csv,.tsv,.txt,text/csv" });
+  const text = element("textarea", {
+    id: "rows",
+    rows: "5",
+    spellcheck: "false",
+    placeholder: `${list(features, 3)}\n…`,
+  });
+  const file = element("input", {
+    type: "file",
+    class: "visually-hidden",
+    id: "rows-file",
+    accept: ".csv,.tsv,.txt,text/csv",
+  });
   const ask = async () => {
     try {
       const rows = pick(text.value, features);
@@ -25,7 +35,15 @@ export function newRows(model, picture, signal) {
       ]);
       const judged = rows.map(({ title, cells }, index) => {
         const code = probabilities[index].indexOf(Math.max(...probabilities[index]));
-        return { title, values: cells, z: Z[index], code, kind: "new", probability: probabilities[index][code], isFar: logDensity[index] === null };
+        return {
+          title,
+          values: cells,
+          z: Z[index],
+          code,
+          kind: "new",
+          probability: probabilities[index][code],
+          isFar: logDensity[index] === null,
+        };
       });
       picture.addRows(judged);
       replace(answer, results(judged, model));
@@ -51,7 +69,13 @@ export function newRows(model, picture, signal) {
     element("h2", {}, "Try new rows"),
     element("label", { for: "rows" }, "Paste rows with a header, or in the order of the columns; or drop a CSV file"),
     text,
-    element("p", { class: "actions" }, button("Place them", ask, "primary"), element("label", { class: "button", for: "rows-file" }, "Choose a file"), file),
+    element(
+      "p",
+      { class: "actions" },
+      button("Place them", ask, "primary"),
+      element("label", { class: "button", for: "rows-file" }, "Choose a file"),
+      file,
+    ),
     answer,
   );
 }
@@ -71,12 +95,21 @@ function pick(text, features) {
   return rows.map((row, index) => {
     const cells = indexes.map((at) => row[at]);
     const wrong = cells.findIndex((cell) => !isNumber(cell));
-    if (wrong >= 0) throw new BadTable(`Row ${index + 1}: ${features[wrong]} is “${cells[wrong]}”, not a number.`, "New rows need a number in every column.");
+    if (wrong >= 0)
+      throw new BadTable(
+        `Row ${index + 1}: ${features[wrong]} is “${cells[wrong]}”, not a number.`,
+        "New rows need a number in every column.",
+      );
     return { cells, title: `New row ${index + 1}` };
   });
 }
 
-const padded = (text) => text.trim().split(/\r?\n/).map((line, index) => `${line},${index}`).join("\n");
+const padded = (text) =>
+  text
+    .trim()
+    .split(/\r?\n/)
+    .map((line, index) => `${line},${index}`)
+    .join("\n");
 
 function results(judged, { classes }) {
   const row = ({ title, code, probability, isFar, z }) =>
@@ -95,7 +128,17 @@ function results(judged, { classes }) {
     element(
       "table",
       { class: "results" },
-      element("thead", {}, element("tr", {}, ["Row", "Class", "Probability", "Place", ""].map((title) => element(title ? "th" : "td", title ? { scope: "col" } : {}, title)))),
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          ["Row", "Class", "Probability", "Place", ""].map((title) =>
+            element(title ? "th" : "td", title ? { scope: "col" } : {}, title),
+          ),
+        ),
+      ),
       element("tbody", {}, judged.slice(0, SHOWN).map(row)),
     ),
     judged.length > SHOWN && element("p", { class: "hint" }, `and ${judged.length - SHOWN} more`),

@@ -3,7 +3,11 @@
 import { element, replace } from "../element.js";
 import { listMethods } from "../methods.js";
 
-const DIMENSIONS = [[1, "Line"], [2, "Plane"], [3, "Space"]];
+const DIMENSIONS = [
+  [1, "Line"],
+  [2, "Plane"],
+  [3, "Space"],
+];
 const OPEN = new Set(["n_components"]); // asked for outside the fold
 
 // { dimensions, advanced, read() }: two nodes, and what they say: method, params and validation for the body of a fit.
@@ -14,19 +18,36 @@ export async function fitOptions() {
     { class: "segments" },
     element("legend", {}, "Dimensions"),
     DIMENSIONS.map(([number, title]) => [
-      element("input", { type: "radio", name: "dimensions", id: `dimensions-${number}`, value: String(number), checked: number === 2 }),
+      element("input", {
+        type: "radio",
+        name: "dimensions",
+        id: `dimensions-${number}`,
+        value: String(number),
+        checked: number === 2,
+      }),
       element("label", { for: `dimensions-${number}` }, `${number} · ${title}`),
     ]),
   );
-  const method = element("select", { id: "method" }, methods.map(({ name, title }) => element("option", { value: name }, title)));
+  const method = element(
+    "select",
+    { id: "method" },
+    methods.map(({ name, title }) => element("option", { value: name }, title)),
+  );
   const number = (id, most, value) => element("input", { id, type: "number", min: "0", max: String(most), value });
-  const [folds, permutations, bootstraps] = [number("folds", 20, "5"), number("permutations", 1000, "0"), number("bootstraps", 1000, "0")];
+  const [folds, permutations, bootstraps] = [
+    number("folds", 20, "5"),
+    number("permutations", 1000, "0"),
+    number("bootstraps", 1000, "0"),
+  ];
   const parameters = element("div", { class: "fields" });
   let fields = [];
   const choose = () => {
     const chosen = methods.find(({ name }) => name === method.value);
     fields = chosen.parameters.filter(({ name }) => !OPEN.has(name)).map(parameterField);
-    replace(parameters, fields.map(({ node }) => node));
+    replace(
+      parameters,
+      fields.map(({ node }) => node),
+    );
   };
   method.addEventListener("change", choose);
   choose();
@@ -35,15 +56,31 @@ export async function fitOptions() {
     {},
     element("summary", {}, "Advanced"),
     field("Method", method),
-    field("Held-out folds", folds, "The whole fit is repeated that often on a part of the rows and judged on the rest; 0 switches it off."),
-    field("Fits to shuffled classes", permutations, "How often chance does as well: a p-value. Each costs as much as the fit itself, folds included."),
-    field("Fits to rows drawn anew", bootstraps, "How stable the view is: intervals for its weights. Each costs as much as the fit itself."),
+    field(
+      "Held-out folds",
+      folds,
+      "The whole fit is repeated that often on a part of the rows and judged on the rest; 0 switches it off.",
+    ),
+    field(
+      "Fits to shuffled classes",
+      permutations,
+      "How often chance does as well: a p-value. Each costs as much as the fit itself, folds included.",
+    ),
+    field(
+      "Fits to rows drawn anew",
+      bootstraps,
+      "How stable the view is: intervals for its weights. Each costs as much as the fit itself.",
+    ),
     parameters,
   );
   const read = () => {
     const params = { n_components: Number(dimensions.querySelector(":checked").value) };
     for (const { name, value } of fields.map((each) => each.read())) if (value !== undefined) params[name] = value;
-    const validation = { folds: Number(folds.value), permutations: Number(permutations.value), bootstraps: Number(bootstraps.value) };
+    const validation = {
+      folds: Number(folds.value),
+      permutations: Number(permutations.value),
+      bootstraps: Number(bootstraps.value),
+    };
     return { method: method.value, params, validation: validation.folds >= 2 ? validation : null };
   };
   return { dimensions, advanced, read };
@@ -60,8 +97,15 @@ function parameterField({ name, description, ...schema }) {
   const id = `parameter-${name}`;
   const initial = schema.default === null || schema.default === undefined ? "" : String(schema.default);
   const input = schema.enum
-    ? element("select", { id }, schema.enum.map((value) => element("option", { value }, asWords(value))))
-    : element("input", { id, ...(isPlainNumber(schema) ? { type: "number", step: "any", min: schema.minimum } : { type: "text" }) });
+    ? element(
+        "select",
+        { id },
+        schema.enum.map((value) => element("option", { value }, asWords(value))),
+      )
+    : element("input", {
+        id,
+        ...(isPlainNumber(schema) ? { type: "number", step: "any", min: schema.minimum } : { type: "text" }),
+      });
   input.value = initial;
   const title = asWords(name).replace(/^n /, "number of ");
   const read = () => ({ name, value: input.value === initial ? undefined : parse(input.value) });

@@ -17,7 +17,13 @@ export class Picture {
     this.frame = element("div", { class: "frame" });
     const seen = points.filter(({ kind }) => kind === "seen").length;
     this.note = plot.n_components > 1 && total > seen ? `${count(seen)} of ${count(total)} rows are drawn.` : null;
-    this.node = element("div", { class: "picture" }, this.frame, this.legend(), this.note && element("p", { class: "hint" }, this.note));
+    this.node = element(
+      "div",
+      { class: "picture" },
+      this.frame,
+      this.legend(),
+      this.note && element("p", { class: "hint" }, this.note),
+    );
     this.choose(plot.n_components === 3 ? "space" : 0);
   }
 
@@ -42,7 +48,14 @@ export class Picture {
       else if (choice === "space") this.stage = new Solid(this.cloud(), this.label);
       else this.stage = new Flat(this.cloud(), panel, this.label);
     } catch {
-      replace(this.frame, element("p", { class: "trouble" }, "This browser has no WebGL, which the picture needs. The SVG file below shows the same."));
+      replace(
+        this.frame,
+        element(
+          "p",
+          { class: "trouble" },
+          "This browser has no WebGL, which the picture needs. The SVG file below shows the same.",
+        ),
+      );
       return;
     }
     replace(this.frame, this.stage.node);
@@ -86,8 +99,10 @@ export class Picture {
     );
     const hasHeldOut = this.points.some(({ kind }) => kind === "held out");
     const kinds = hasHeldOut
-      ? [["seen", "dot full", "rows of the fit"], ["held out", "dot hollow", "held out"]].map(([kind, look, text]) =>
-          entry(element("span", { class: look }), text, this.hiddenKinds, kind))
+      ? [
+          ["seen", "dot full", "rows of the fit"],
+          ["held out", "dot hollow", "held out"],
+        ].map(([kind, look, text]) => entry(element("span", { class: look }), text, this.hiddenKinds, kind))
       : [];
     return element("div", { class: "legend", role: "group", "aria-label": "Shown in the picture" }, classes, kinds);
   }

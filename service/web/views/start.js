@@ -12,7 +12,11 @@ const RECENT = 5;
 
 export async function startView({ place, signal, setTitle, leave }) {
   setTitle("");
-  const samples = element("ul", { class: "samples" }, Array.from({ length: 4 }, () => element("li", { class: "sample placeholder" })));
+  const samples = element(
+    "ul",
+    { class: "samples" },
+    Array.from({ length: 4 }, () => element("li", { class: "sample placeholder" })),
+  );
   const recent = element("section", { class: "recent", hidden: true });
   replace(
     place,
@@ -20,18 +24,30 @@ export async function startView({ place, signal, setTitle, leave }) {
       "div",
       { class: "intro" },
       element("h1", {}, "See your classes separate"),
-      element("p", { class: "lead" }, "Drop a table of numbers with a column of classes. You get the flat view of it in which the classes are furthest apart, and an honest word on whether that holds for rows it has not seen."),
+      element(
+        "p",
+        { class: "lead" },
+        "Drop a table of numbers with a column of classes. You get the flat view of it in which the classes are furthest apart, and an honest word on whether that holds for rows it has not seen.",
+      ),
     ),
     dropZone(leave),
     element("section", {}, element("h2", {}, "Or try one of these"), samples),
     recent,
   );
-  const [known, fits] = await Promise.all([get("v1/samples", { signal }), get(`v1/fits?limit=${4 * RECENT}`, { signal })]);
+  const [known, fits] = await Promise.all([
+    get("v1/samples", { signal }),
+    get(`v1/fits?limit=${4 * RECENT}`, { signal }),
+  ]);
   replace(samples, known.data.map(sampleCard));
   const shown = fits.data.filter(({ metadata }) => !metadata.lineup).slice(0, RECENT);
   if (!shown.length) return;
   recent.hidden = false;
-  replace(recent, element("h2", {}, "Recent fits"), await fitList(shown), element("p", {}, element("a", { href: "#/fits" }, "All fits and models")));
+  replace(
+    recent,
+    element("h2", {}, "Recent fits"),
+    await fitList(shown),
+    element("p", {}, element("a", { href: "#/fits" }, "All fits and models")),
+  );
 }
 
 function sampleCard({ name, title, description, n_rows, n_features, n_classes }) {
@@ -50,9 +66,18 @@ function dropZone(leave) {
   const zone = element(
     "div",
     { class: "drop" },
-    element("label", { for: "file" }, element("span", { class: "button primary" }, "Choose a CSV file"), element("span", {}, "or drop it here")),
+    element(
+      "label",
+      { for: "file" },
+      element("span", { class: "button primary" }, "Choose a CSV file"),
+      element("span", {}, "or drop it here"),
+    ),
     input,
-    element("p", { class: "hint" }, "Separated by commas, semicolons or tabs; decimal points or commas; one line a row."),
+    element(
+      "p",
+      { class: "hint" },
+      "Separated by commas, semicolons or tabs; decimal points or commas; one line a row.",
+    ),
     trouble,
   );
   const take = async (file) => {
@@ -65,7 +90,10 @@ function dropZone(leave) {
     } catch (error) {
       if (!(error instanceof BadTable)) throw error;
       const [title, remedy] = explain(error);
-      replace(trouble, element("p", { class: "trouble" }, element("strong", {}, `${file.name}: ${title}`), ` ${remedy}`));
+      replace(
+        trouble,
+        element("p", { class: "trouble" }, element("strong", {}, `${file.name}: ${title}`), ` ${remedy}`),
+      );
     } finally {
       input.value = ""; // so that the same file can be chosen again once it is mended
     }

@@ -1,0 +1,109 @@
+// What remains of a separation on rows that the fit has not seen, and what else speaks against the picture.
+
+import { scoreScale } from "../charts/score_scale.js";
+import { element } from "../element.js";
+import { count, percent, plural, score } from "../words.js";
+
+export function heldOut({ card, classes }) {
+  const head = (number, hint) => [
+    element("h2", { id: "held-out-title" }, "Rows it has not seen"),
+    element("p", { class: "big" }, number),
+    element("p", { class: "hint" }, hint),
+  ];
+  const { validation } = card;
+  const content = validation
+    ? [
+        element(
+          "div",
+          { class: "panel-head" },
+          head(
+            score(validation.balanced_accuracy),
+            `balanced accuracy, ${percent(validation.confidence)} interval ${score(validation.interval[0])} to ${score(validation.interval[1])}`,
+          ),
+        ),
+        scoreScale(validation),
+        element("p", { class: "verdict" }, verdict(card)),
+        shuffled(card),
+        confusion(validation.confusion, classes),
+        warnings(card),
+      ]
+    : [
+        element("div", { class: "panel-head" }, head("–", "not judged on held-out rows")),
+        element(
+          "p",
+          { class: "verdict" },
+          "This fit was not repeated on a part of the rows. However clear the picture looks, it does not say whether the separation is real. Fit again with held-out folds.",
+        ),
+        warnings(card),
+      ];
+  return element("section", { class: "panel held-out", "aria-labelledby": "held-out-title" }, content);
+}
+
+function verdict({ validation, in_sample: inSample }) {
+  const loss = (inSample?.leave_one_out_balanced_accuracy ?? 0) - validation.balanced_accuracy;
+  if (!validation.is_real)
+    return "The separation does not hold. On rows it has not seen, this view does no better than guessing: the picture shows noise.";
+  if (loss > 0.1)
+    return "Part of the separation holds. The picture looks better than it is: expect the held-out score on new rows.";
+  return "The separation holds. Rows that it has not seen fall where the picture says.";
+}
+
+function shuffled({ permutation_test: test }) {
+  if (!test) return null;
+  const p = test.p_value_of_balanced_accuracy ?? test.p_value_of_divergence;
+  return element("p", {}, `Against ${plural(test.permutations, "fit")} to shuffled classes: p = ${score(p)}.`);
+}
+
+function confusion(counts, classes) {
+  const most = Math.max(...counts.map((row) => row.reduce((sum, value) => sum + value, 0)));
+  const cell = (value, isRight) =>
+    element(
+      "td",
+      { class: isRight ? "right" : "wrong", style: { "--share": `${Math.round((100 * value) / most)}%` } },
+      value ? count(value) : "·",
+    );
+  return element(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Held-out rows by class" },
+    element(
+      "table",
+      { class: "confusion" },
+      element("caption", {}, "Held-out rows: true class down, predicted class across"),
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          element("td"),
+          classes.map((label) => element("th", { scope: "col" }, String(label))),
+        ),
+      ),
+      element(
+        "tbody",
+        {},
+        counts.map((row, code) =>
+          element(
+            "tr",
+            {},
+            element("th", { scope: "row" }, String(classes[code])),
+            row.map((value, other) => cell(value, code === other)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function warnings({ warnings: texts = [] }) {
+  return (
+    texts.length > 0 &&
+    element(
+      "ul",
+      { class: "problems" },
+      texts.map((text) => element("li", {}, asSeparation(text))),
+    )
+  );
+}
+
+const asSeparation = (text) => text.replaceAll("divergence", "separation");

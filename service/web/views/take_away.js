@@ -1,0 +1,61 @@
+// What a person keeps: model, picture, report, projected rows, and the same from a program.
+
+import { request } from "../api.js";
+import { writeRow } from "../csv.js";
+import { rasterize, save } from "../download.js";
+import { button, element } from "../element.js";
+import { curlSnippet, pythonSnippet } from "../snippets.js";
+
+export function takeAway(model, params, picture, name, signal) {
+  const file = name.replace(/[^\w.-]+/g, "-");
+  const part = async (path, type) =>
+    (await request(`v1/models/${model.id}/${path}`, { signal, headers: { Accept: type } })).blob();
+  const drawing = () => part("plot.svg", "image/svg+xml");
+  const projected = () => new Blob([projectedRows(picture)], { type: "text/csv" });
+  const downloads = [
+    ["Model (.npz)", "npz", () => part("file", "application/x-npz")],
+    ["Picture (PNG)", "png", async () => rasterize(await drawing())],
+    ["Picture (SVG)", "svg", drawing],
+    ["Report (HTML)", "html", () => part("report", "text/html")],
+    ...(picture.plot.n_components > 1 ? [["Projected rows (CSV)", "csv", projected]] : []),
+  ];
+  return element(
+    "section",
+    {},
+    element("h2", {}, "Take it with you"),
+    element(
+      "p",
+      { class: "actions" },
+      downloads.map(([text, ending, make]) => button(text, async () => save(await make(), `${file}.${ending}`))),
+    ),
+    element(
+      "div",
+      { class: "snippets" },
+      snippet("Python", pythonSnippet(model, params)),
+      snippet("curl", curlSnippet(model, params)),
+    ),
+  );
+}
+
+function projectedRows({ points, table, model }) {
+  const shown = points.filter(({ kind }) => kind === "seen");
+  const header = ["row", ...shown[0].z.map((_, axis) => `z${axis}`), "class"];
+  const lines = shown.map(({ z, code, row }, index) =>
+    writeRow([table?.rowNames?.[row] ?? String((row ?? index) + 1), ...z.map(String), String(model.classes[code])]),
+  );
+  return [header.join(","), ...lines].join("\n");
+}
+
+function snippet(title, text) {
+  const copy = element("button", { type: "button", class: "link" }, "Copy");
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text);
+    copy.textContent = "Copied";
+  });
+  return element(
+    "figure",
+    { class: "snippet" },
+    element("figcaption", {}, title, copy),
+    element("pre", { tabindex: "0", "aria-label": `${title} snippet` }, element("code", {}, text)),
+  );
+}
