@@ -55,6 +55,10 @@ class CsvError(ValueError):
         self.problems = list(problems)
 
 
+class CsvEncodingError(CsvError):
+    """The bytes are not text in the encoding that they should be in."""
+
+
 @dataclass(frozen=True)
 class CsvOptions:
     """What a caller knows about a file; the rest is found out."""
@@ -64,6 +68,7 @@ class CsvOptions:
     encoding: str | None = None
     missing_values: tuple[str, ...] = ()  # beside the usual ones
     columns: Mapping[str, str] = field(default_factory=dict)  # name to role: all but numeric ones are read as text
+    others: str | None = None  # the role of columns that are not named there; None finds out what they hold
     target: str | None = None
 
 
@@ -153,7 +158,7 @@ class CsvReader:
         try:
             return self._decoder.decode(chunk, final).encode()
         except UnicodeDecodeError as error:
-            raise CsvError([_wrong_encoding(f"{error.encoding}: {error.reason}")]) from None
+            raise CsvEncodingError([_wrong_encoding(f"{error.encoding}: {error.reason}")]) from None
 
     def _take(self, block: bytes) -> None:
         if not self._is_begun:
@@ -175,7 +180,7 @@ class CsvReader:
                 "utf-8", errors="strict" if len(block) < BLOCK_BYTES // 4 else "ignore"
             )
         except UnicodeDecodeError as error:
-            raise CsvError([_wrong_encoding(f"utf-8: {error.reason} at byte {error.start}")]) from None
+            raise CsvEncodingError([_wrong_encoding(f"utf-8: {error.reason} at byte {error.start}")]) from None
         self._dialect = sniff(text, self._options.delimiter, self._options.decimal)
         lines = io.StringIO(text, newline="")
         header = next((row for row in csv.reader(_whole_lines(lines), delimiter=self._dialect.delimiter) if row), [])
@@ -259,12 +264,12 @@ class CsvReader:
             if use_threads and "straddling" in str(error):  # a row longer than a thread's piece
                 return self._parse_with(block, ragged, use_threads=False)
             if "UTF8" in str(error):
-                raise CsvError([_wrong_encoding("utf-8")]) from None
+                raise CsvEncodingError([_wrong_encoding("utf-8")]) from None
             raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
 
     def _kind_of(self, name: str, cells: Any) -> _Numbers | _Text:
         """What a column holds, by the role that it was given or by its first cells."""
-        role = Role.TARGET if name == self._options.target else self._options.columns.get(name)
+        role = Role.TARGET if name == self._options.target else self._options.columns.get(name, self._options.others)
         numbers = _Numbers(name, self._dialect.decimal, self._missing)
         if role is not None:
             return numbers if role == Role.NUMERIC else _Text(self._missing)

@@ -19,6 +19,16 @@ DATASET_CREATE: dict[str, Any] = {
     "feature_names": NAMES,
     "name": "irises",
 }
+TABLE_CREATE: dict[str, Any] = {
+    "rows": [
+        {"plant": "A1", "sepal_length": 5.1, "garden": "north", "species": "setosa"},
+        {"plant": "A2", "sepal_length": None, "garden": "south", "species": "setosa"},
+        {"plant": "B1", "sepal_length": 6.3, "garden": "north", "species": "virginica"},
+        {"plant": "B2", "sepal_length": 5.8, "garden": None, "species": "virginica"},
+    ],
+    "columns": {"plant": "id", "species": "target"},
+    "name": "irises with gaps",
+}
 DATASET: dict[str, Any] = {
     "id": DATASET_ID,
     "created_at": AT,
@@ -33,6 +43,7 @@ DATASET: dict[str, Any] = {
     "class_counts": [2, 2],
     "constant_columns": [],
     "feature_names": NAMES,
+    "columns": None,
 }
 FIT_CREATE: dict[str, dict[str, Any]] = {
     "defaults": {"dataset_id": DATASET_ID, "params": {}},

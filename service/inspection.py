@@ -32,17 +32,16 @@ def check_training_data(table: Table, pointer: str = "") -> tuple[Array, Array]:
 
 
 def check_input(table: Table, n_features: int, feature_names: Sequence[str] | None) -> Array:
-    """X of rows that a model of `n_features` can answer for, its columns in the model's order."""
+    """X of rows that a model of `n_features` can answer for: its columns, by name where both have names."""
     X = table.X
+    if feature_names is not None and table.feature_names is not None and table.feature_names != tuple(feature_names):
+        missing = [name for name in feature_names if name not in table.feature_names]
+        if missing:
+            raise Invalid([FieldError("", f"columns are missing: {', '.join(missing)}")])
+        X = X[:, [table.feature_names.index(name) for name in feature_names]]
     errors = list(finite_errors(X, ""))
     if X.shape[1] != n_features:
         errors.append(FieldError("/X", f"rows have {X.shape[1]} values, the model takes {n_features}"))
-    elif feature_names is not None and table.feature_names is not None and table.feature_names != tuple(feature_names):
-        missing = [name for name in feature_names if name not in table.feature_names]
-        if missing:
-            errors.append(FieldError("", f"columns are missing: {', '.join(missing)}"))
-        else:
-            X = X[:, [table.feature_names.index(name) for name in feature_names]]
     if errors:
         raise Invalid(errors)
     return X
@@ -53,18 +52,22 @@ def check_labeled_input(
 ) -> tuple[Array, Array]:
     """X and y of rows on which a model can be scored."""
     X = check_input(table, n_features, feature_names)
-    y = table.y
+    return X, check_known_labels(table.y, len(X), classes)
+
+
+def check_known_labels(y: Array | None, n_rows: int, classes: Array) -> Array:
+    """One label a row, of classes that a model knows."""
     if y is None:
         raise Invalid([FieldError("/y", "labels are missing", "send y, or name the label column by ?target=")])
-    if len(y) != len(X) or not len(X):
-        raise Invalid([FieldError("/y", f"there are {len(y)} labels for {len(X)} rows", "send one label a row")])
+    if len(y) != n_rows or not n_rows:
+        raise Invalid([FieldError("/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")])
     unknown = [label for label in np.unique(y).tolist() if label not in set(classes.tolist())]
     if unknown:
         shown = ", ".join(map(repr, unknown[:10]))
         raise Invalid(
             [FieldError("/y", f"labels that the model does not know: {shown}", f"classes: {classes.tolist()}")]
         )
-    return X, y
+    return y
 
 
 def size_errors(X: Array, pointer: str) -> Iterator[FieldError]:

@@ -33,6 +33,7 @@ TAGS = {
 }
 BODIES: tuple[type[BaseModel], ...] = (
     schemas.DatasetCreate,
+    schemas.TableCreate,
     schemas.DataIn,
     schemas.RowsByPosition,
     schemas.RowsByName,

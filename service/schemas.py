@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from melm.methods import METHODS
 from melm.model import Model
+from melm.roles import Role
 from melm.validation import Validation
 from worker.contract.records import (
     AliasRecord,
@@ -63,8 +64,8 @@ class RowsByName(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    rows: Annotated[list[Annotated[dict[str, float], Field(min_length=1)]], Field(min_length=1)] = Field(
-        description="One object a row: feature name to number."
+    rows: Annotated[list[Annotated[dict[str, float | str | bool | None], Field(min_length=1)]], Field(min_length=1)] = (
+        Field(description="One object a row: column to number, or to text where the column is text; null is a gap.")
     )
 
 
@@ -87,6 +88,26 @@ class DatasetCreate(DataIn):
     metadata: Metadata | None = None
 
 
+class TableCreate(RowsByName):
+    """A table as JSON: rows by name, with the labels in one of the columns (`?target=`) or in `y`."""
+
+    y: list[Label] | None = Field(default=None, description="One label a row, where no column holds them.")
+    columns: dict[str, Role] | None = Field(default=None, description="Roles of columns; the others are proposed.")
+    name: Name | None = None
+    metadata: Metadata | None = None
+
+
+class ColumnOut(BaseModel):
+    """A column of a table: what it is for, why, and what is in it."""
+
+    name: str
+    role: Role
+    reason: str = Field(description="Why it has this role.")
+    n_missing: int = Field(description="Gaps.")
+    n_categories: int | None = Field(description="How many values differ, of categories and labels.")
+    categories: list[str] | None = Field(description="The first of them, in order.")
+
+
 class DatasetOut(ResourceOut):
     """The summary of a dataset; its rows are not given out."""
 
@@ -98,6 +119,7 @@ class DatasetOut(ResourceOut):
     class_counts: list[int]
     constant_columns: list[int] = Field(description="Columns that never vary.")
     feature_names: list[str] | None
+    columns: list[ColumnOut] | None = Field(description="All columns of a table with their roles; null of a matrix.")
 
     @classmethod
     def of(cls, record: DatasetRecord) -> DatasetOut:
@@ -288,24 +310,29 @@ class AliasList(BaseModel):
     data: list[AliasOut]
 
 
-class TransformOut(BaseModel):
-    """Rows in the model's projection."""
+class RowsOut(BaseModel):
+    """What every answer about rows says."""
 
     model_id: str
+    ids: list[Label] | None = Field(default=None, description="What the rows are called, where a column says it.")
+    warnings: list[str] | None = Field(default=None, description="What the model made no use of, or had not seen.")
+
+
+class TransformOut(RowsOut):
+    """Rows in the model's projection."""
+
     Z: list[list[float]]
 
 
-class PredictOut(BaseModel):
+class PredictOut(RowsOut):
     """A label for each row, as the labels were given."""
 
-    model_id: str
     predictions: list[Label]
 
 
-class ProbabilitiesOut(BaseModel):
+class ProbabilitiesOut(RowsOut):
     """Class probabilities of each row."""
 
-    model_id: str
     classes: list[Label]
     probabilities: list[list[float]]
     log_density: list[float | None] | None = Field(
@@ -323,6 +350,7 @@ class ScoreOut(BaseModel):
 
     model_id: str
     n_rows: int
+    warnings: list[str] | None = Field(default=None, description="What the model made no use of, or had not seen.")
     balanced_accuracy: float
     accuracy: float
     log_loss: float

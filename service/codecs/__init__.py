@@ -6,18 +6,13 @@ never unpickles, and reports everything that is wrong with a body at once.
 
 from __future__ import annotations
 
-from service.codecs import csv, json, npy
+from service.codecs import arrow, csv, json, npy
 from service.codecs.table import Answer, Codec, Limits, Table
 from service.errors import NotAcceptable, UnsupportedMediaType
 
-try:
-    from service.codecs import arrow
-except ImportError:  # the "arrow" extra is not installed
-    ARROW: list[Codec] = []
-else:
-    ARROW = [arrow.STREAM, arrow.PARQUET]
-
-CODECS: dict[str, Codec] = {codec.media_type: codec for codec in [json.JSON, csv.CSV, npy.NPY, npy.NPZ, *ARROW]}
+CODECS: dict[str, Codec] = {
+    codec.media_type: codec for codec in (json.JSON, csv.CSV, npy.NPY, npy.NPZ, arrow.STREAM, arrow.PARQUET)
+}
 
 __all__ = ["CODECS", "Answer", "Codec", "Limits", "Table", "codec_for_answer", "codec_for_body"]
 

@@ -1,4 +1,4 @@
-"""Apache Arrow streams and Parquet files, where the "arrow" extra is installed."""
+"""Apache Arrow streams and Parquet files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+import melm.table
 from service.codecs.table import Answer, Array, Codec, Limits, Table, as_features, as_labels, check_size
 from service.errors import FieldError, Invalid, Malformed, TooLarge
 
@@ -20,7 +21,12 @@ MESSAGE_HEADER = 2
 
 
 def decode_stream(body: bytes, limits: Limits, target: str | None = None) -> Table:
-    """A table out of an IPC stream. Compressed buffers are refused: nothing bounds what they decompress to."""
+    """A table out of an IPC stream."""
+    return to_table(read_stream(body, limits), limits, target)
+
+
+def read_stream(body: bytes, limits: Limits) -> Any:
+    """The columns of an IPC stream. Compressed buffers are refused: nothing bounds what they decompress to."""
     try:
         batches = []
         source = pa.py_buffer(body)
@@ -31,10 +37,9 @@ def decode_stream(body: bytes, limits: Limits, target: str | None = None) -> Tab
             for batch in reader:
                 batch.validate(full=True)
                 batches.append(batch)
-            table = pa.Table.from_batches(batches, reader.schema)
+            return pa.Table.from_batches(batches, reader.schema)
     except (pa.ArrowException, OSError, struct.error) as error:
         raise Malformed(f"the body is not an Arrow stream: {first_line(error)}") from None
-    return to_table(table, limits, target)
 
 
 def messages(source: Any) -> Iterator[Any]:
@@ -66,17 +71,21 @@ def table_field(data: bytes, table: int, field: int) -> int | None:
 
 
 def decode_parquet(body: bytes, limits: Limits, target: str | None = None) -> Table:
-    """A table out of a Parquet file, whose declared uncompressed size counts against the limit."""
+    """A table out of a Parquet file."""
+    return to_table(read_parquet(body, limits), limits, target)
+
+
+def read_parquet(body: bytes, limits: Limits) -> Any:
+    """The columns of a Parquet file, whose declared uncompressed size counts against the limit."""
     try:
         source = pa.parquet.ParquetFile(pa.BufferReader(body))
         metadata = source.metadata
         check_size(metadata.num_rows, metadata.num_columns, limits)
         if sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)) > limits.bytes:
             raise TooLarge(limits.bytes)
-        table = source.read()
+        return source.read()
     except (pa.ArrowException, OSError) as error:
         raise Malformed(f"the body is not a Parquet file: {first_line(error)}") from None
-    return to_table(table, limits, target)
 
 
 def to_table(table: Any, limits: Limits, target: str | None) -> Table:
@@ -105,6 +114,30 @@ def to_table(table: Any, limits: Limits, target: str | None) -> Table:
     columns = [table[name].to_numpy() for name in features]
     X = as_features(np.column_stack(columns) if columns else np.empty((table.num_rows, 0)), limits)
     return Table(X, None if target is None else labels(table[target]), tuple(features))
+
+
+def as_table(found: Any, limits: Limits, target: str | None) -> melm.table.Table:
+    """Columns of numbers and of text, with gaps. The labels are text, whatever they are."""
+    names = found.column_names
+    check_size(found.num_rows, len(names), limits)
+    if len(set(names)) < len(names):
+        raise Invalid([FieldError("", "columns are named twice", "give every column a name of its own")])
+    columns: dict[str, Any] = {}
+    errors = []
+    for name in names:
+        column = found[name].combine_chunks()
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+        try:
+            if is_number and name != target:
+                columns[name] = column.cast(kind).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            else:
+                columns[name] = melm.table.encode_text(column.cast(kind).cast(pa.string()).to_pylist())
+        except pa.ArrowException:
+            errors.append(FieldError(f"/{name}", f"holds {kind} values", "send numbers or text"))
+    if errors:
+        raise Invalid(errors)
+    return melm.table.Table.of_columns(columns, found.num_rows)
 
 
 def labels(column: Any) -> Array:

@@ -187,7 +187,8 @@ def wrong_label(label: Any) -> str | None:
 def encode(answer: Answer) -> bytes:
     """All arrays of the answer, and the model that gave it."""
     arrays = {name: array.tolist() for name, array in answer.arrays.items()}
-    return msgspec.json.encode({"model_id": answer.model_id, **arrays})
+    warnings = {"warnings": answer.warnings} if answer.warnings else {}
+    return msgspec.json.encode({"model_id": answer.model_id, **arrays, **warnings})
 
 
 JSON = Codec("application/json", decode, encode)

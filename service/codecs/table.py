@@ -43,6 +43,7 @@ class Answer:
     arrays: dict[str, Array]
     columns: tuple[str, ...]  # names for the columns of all row-wise arrays, side by side
     model_id: str
+    warnings: tuple[str, ...] = ()
 
     @property
     def main(self) -> Array:

@@ -10,12 +10,16 @@ from service import examples
 from service.codecs import codec_for_body
 from service.dependencies import Body, ContextDep, Cursor, DatasetId, FitTenant, IdempotencyDep, Limit
 from service.idempotency import once
-from service.inspection import check_training_data
 from service.openapi import LOCATION, body, problems
 from service.schemas import DatasetOut, PageOut
+from service.table_query import TableQuery
+from service.upload import read_upload
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
+TABLES = """CSV, Arrow, Parquet and JSON `rows` are tables: columns of numbers and text, with gaps. Every column has a
+role (`numeric`, `categorical`, `id`, `group`, `ignore`, `target`), proposed from its values and shown with the reason
+in the summary; `columns` sets it. How CSV is written is found out; where that fails, parameters say it."""
 TABULAR = """The body may be JSON, `text/csv` with a header row, `application/x-npz` with arrays `X`, `y` and perhaps
 `feature_names`, `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`, as the Content-Type says."""
 STORED_ONCE = "The same content is stored once: sending it again answers 200 with the dataset that is there."
@@ -25,7 +29,7 @@ STORED_ONCE = "The same content is stored once: sending it again answers 200 wit
     "",
     operation_id="createDataset",
     summary="Upload a dataset",
-    description=f"{TABULAR}\n\n{STORED_ONCE}",
+    description=f"{TABULAR}\n\n{TABLES}\n\n{STORED_ONCE}",
     status_code=201,
     responses={
         200: {
@@ -36,7 +40,9 @@ STORED_ONCE = "The same content is stored once: sending it again answers 200 wit
         201: {"description": "Stored.", "headers": {"Location": LOCATION}},
         **problems(400, 408, 409, 410, 413, 415, 422),
     },
-    openapi_extra=body("DatasetCreate", shown={"irises": examples.DATASET_CREATE}),
+    openapi_extra=body(
+        "DatasetCreate", "TableCreate", shown={"irises": examples.DATASET_CREATE, "a table": examples.TABLE_CREATE}
+    ),
 )
 def create_dataset(
     request: Request,
@@ -45,21 +51,28 @@ def create_dataset(
     tenant: FitTenant,
     content: Body,
     idempotency: IdempotencyDep,
-    target: Annotated[str | None, Query(description="The column of labels, in CSV, Arrow and Parquet.")] = None,
+    table: TableQuery,
     name: Annotated[
         str | None, Query(description="A name, where the body has no place for one.", max_length=200)
     ] = None,
 ) -> DatasetOut:
     """Store labeled rows."""
-    table = codec_for_body(request.headers.get("content-type")).decode(content, context.settings.limits, target)
-    X, y = check_training_data(table)
+    codec = codec_for_body(request.headers.get("content-type"))
+    upload = read_upload(codec, content, context.settings.limits, table)
     record, created = once(
         context.store,
         tenant,
         idempotency,
         find=lambda dataset_id: (context.store.datasets.get(tenant, dataset_id), True),
         make=lambda: context.store.datasets.create(
-            tenant, X, y, feature_names=table.feature_names, idempotency=idempotency, **{"name": name, **table.fields}
+            tenant,
+            upload.X,
+            upload.y,
+            feature_names=upload.feature_names,
+            part=upload.part,
+            columns=upload.columns,
+            idempotency=idempotency,
+            **{"name": name, **upload.fields},
         ),
     )
     response.status_code = 201 if created else 200

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from dataclasses import replace
+from json import dumps
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from service import examples, scoring
-from service.codecs import Answer, Table, codec_for_answer, codec_for_body
+from service.codecs import Answer, codec_for_answer, codec_for_body
 from service.dependencies import Body, ContextDep, ModelId, PredictTenant, authorize, get_body, get_context
 from service.direct_route import DirectRoute
-from service.inspection import check_input, check_labeled_input
+from service.inspection import check_known_labels
 from service.model_cache import CachedModel
 from service.openapi import body, problems
+from service.rows import Rows, read_rows
 from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
 from service.security import Scope
 
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"], route_class=DirectRoute)
 
 INLINE_BYTES = 4096  # bodies up to this size are answered at once: a thread would cost more than the work
+MAX_HEADER = 4000  # what proxies let through
 NEGOTIATED = """Body and answer may also be `text/csv`, `application/x-npy`, `application/x-npz`,
 `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`; Content-Type and Accept say which."""
 ROWS = body("RowsByPosition", "RowsByName", shown=examples.ROWS)
 PROBLEMS = problems(400, 404, 406, 408, 410, 413, 415, 422)
 
 
-async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, Table], Answer]) -> Response:
+async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, Rows], Answer]) -> Response:
     """Decode, ask, encode: at once for a small body and a model at hand, in a thread otherwise.
 
     This path has to be fast: what other handlers leave to dependencies is called here, at a tenth of the cost.
@@ -38,48 +42,56 @@ async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, T
     reader = codec_for_body(request.headers.get("content-type"))
     writer = codec_for_answer(request.headers.get("accept"), default=reader)
 
-    def work(cached: CachedModel) -> bytes:
-        return writer.encode(ask(cached, reader.decode(content, context.settings.limits, None)))
+    def work(cached: CachedModel) -> tuple[bytes, Answer]:
+        rows = read_rows(reader, content, context.settings.limits, cached.model)
+        answer = with_remarks(ask(cached, rows), rows, cached.model.id_name)
+        return writer.encode(answer), answer
 
     cached = context.models.peek(tenant, model_id) if len(content) <= INLINE_BYTES else None
     if cached is not None:
-        encoded = work(cached)
+        encoded, answer = work(cached)
     else:
         cached = await run_in_threadpool(context.models.get, tenant, model_id)
-        encoded = await run_in_threadpool(work, cached)
+        encoded, answer = await run_in_threadpool(work, cached)
     context.metrics.count_payload("out", writer.media_type, len(encoded))
-    return Response(encoded, headers={"Melm-Model-Id": cached.id, "Vary": "Accept"}, media_type=writer.media_type)
+    headers = {"Melm-Model-Id": cached.id, "Vary": "Accept"}
+    if answer.warnings:
+        headers["Melm-Warnings"] = dumps(answer.warnings)[:MAX_HEADER]
+    return Response(encoded, headers=headers, media_type=writer.media_type)
 
 
-def features(cached: CachedModel, table: Table) -> Any:
-    """The rows as the model takes them."""
-    return check_input(table, cached.model.projection.shape[0], cached.model.feature_names)
+def with_remarks(answer: Answer, rows: Rows, id_name: str | None) -> Answer:
+    """The answer with what the rows are called and what is to be said about them."""
+    if rows.ids is None or id_name is None:
+        return answer if not rows.warnings else replace(answer, warnings=rows.warnings)
+    arrays, columns = {**answer.arrays, "ids": rows.ids}, (*answer.columns, id_name)
+    return replace(answer, arrays=arrays, columns=columns, warnings=rows.warnings)
 
 
-def transform_rows(cached: CachedModel, table: Table) -> Answer:
+def transform_rows(cached: CachedModel, rows: Rows) -> Answer:
     """Rows in the model's projection."""
-    Z = cached.model.transform(features(cached, table))
+    Z = cached.model.transform(rows.X)
     return Answer({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), cached.id)
 
 
-def predict_labels(cached: CachedModel, table: Table) -> Answer:
+def predict_labels(cached: CachedModel, rows: Rows) -> Answer:
     """The most probable label of each row."""
-    return Answer({"predictions": cached.model.predict(features(cached, table))}, ("prediction",), cached.id)
+    return Answer({"predictions": cached.model.predict(rows.X)}, ("prediction",), cached.id)
 
 
-def predict_probabilities(cached: CachedModel, table: Table) -> Answer:
+def predict_probabilities(cached: CachedModel, rows: Rows) -> Answer:
     """Class probabilities of each row."""
     model = cached.model
-    probabilities = model.predict_proba(features(cached, table))
+    probabilities = model.predict_proba(rows.X)
     return Answer(
         {"probabilities": probabilities, "classes": model.classes}, tuple(map(str, model.classes.tolist())), cached.id
     )
 
 
-def predict_probabilities_and_density(cached: CachedModel, table: Table) -> Answer:
+def predict_probabilities_and_density(cached: CachedModel, rows: Rows) -> Answer:
     """Class probabilities of each row, and how far it is from all training data."""
-    answer = predict_probabilities(cached, table)
-    log_density = cached.model.log_density(features(cached, table))
+    answer = predict_probabilities(cached, rows)
+    log_density = cached.model.log_density(rows.X)
     return Answer({**answer.arrays, "log_density": log_density}, (*answer.columns, "log_density"), cached.id)
 
 
@@ -150,6 +162,12 @@ def score(
     codec = codec_for_body(request.headers.get("content-type"))
     cached = context.models.get(tenant, model_id)
     model = cached.model
-    table = codec.decode(content, context.settings.limits, target)
-    X, y = check_labeled_input(table, model.projection.shape[0], model.feature_names, model.classes)
-    return ScoreOut(model_id=cached.id, n_rows=len(X), classes=model.classes.tolist(), **scoring.score(model, X, y))
+    rows = read_rows(codec, content, context.settings.limits, model, target)
+    y = check_known_labels(rows.y, len(rows.X), model.classes)
+    return ScoreOut(
+        model_id=cached.id,
+        n_rows=len(rows.X),
+        warnings=list(rows.warnings) or None,
+        classes=model.classes.tolist(),
+        **scoring.score(model, rows.X, y),
+    )

@@ -25,6 +25,7 @@ from service.dependencies import (
 from service.errors import FieldError, Invalid, NotAcceptable
 from service.idempotency import once
 from service.openapi import ETAG, LOCATION, binary_body, problems
+from service.row_schema import row_schema
 from service.schemas import ModelOut, ModelSummary, PageOut
 from worker.contract.records import ModelRecord
 
@@ -177,20 +178,7 @@ def get_model_file(
 def get_model_schema(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> dict[str, Any]:
     """What a row by name has to be like."""
     cached = context.models.get(tenant, model_id)
-    names = names_of(cached.model)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"A row for {cached.id}",
-        "type": "object",
-        "properties": {name: {"type": "number"} for name in names},
-        "required": names,
-        "additionalProperties": False,
-    }
-
-
-def names_of(model: Model) -> list[str]:
-    """The columns' names; x0, x1, ... where the dataset had none."""
-    return model.feature_names or [f"x{index}" for index in range(model.projection.shape[0])]
+    return row_schema(cached.model, f"A row for {cached.id}")
 
 
 @router.delete(

@@ -112,8 +112,11 @@ class TestDatasets:
 
     def test_csv_content(self, client: httpx2.Client) -> None:
         csv = {"Content-Type": "text/csv"}
-        body = b"a,b,y\n1,x,p\n,2,p\n3,4,q\n5,6,q,7\n"
-        assert_problem(client.post("/v1/datasets?target=y", content=body, headers=csv), 422, "/0/1", "/1/0", "/3")
+        body = b"a,b,y\n" + b"1,3,p\n2,4,q\n" * 5 + b"5,six,q\n5,6,q,7\n5\n"
+        problem = assert_problem(
+            client.post("/v1/datasets?target=y", content=body, headers=csv), 422, "/10/b", "/11", "/12"
+        )
+        assert any("missing_values='six'" in error["fix"] for error in problem["errors"])
         problem = assert_problem(client.post("/v1/datasets?target=z", content=body, headers=csv), 422)
         assert "columns: a, b, y" in problem["errors"][0]["fix"]
         assert_problem(client.post("/v1/datasets", content=b"a,b\n1,2\n3,4", headers=csv), 422, "/y")

@@ -1,0 +1,148 @@
+"""Bodies that are tables as they are found: columns of numbers and text with gaps, in media types that have both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from melm.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader
+from melm.csv_table import Problem as CsvProblem
+from melm.roles import Role
+from melm.table import Cell, Table
+from service.codecs import CODECS, Limits, arrow, json
+from service.codecs.table import SHOWN_ERRORS, Array, check_size, labels_of
+from service.errors import FieldError, Invalid, Malformed
+
+PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table, and what a JSON body says beside it."""
+
+    table: Table
+    y: Array | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)  # roles
+    fields: dict[str, Any] = field(default_factory=dict)  # name, metadata
+
+
+class RowsBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows by name."""
+
+    rows: list[dict[str, int | float | str | bool | None]]
+    y: list[str | int | float | bool] | None = None
+    columns: dict[str, str] | None = None
+    name: str | None = None
+    metadata: dict[str, str] | None = None
+
+
+def read_cells(media_type: str, body: bytes, limits: Limits, options: CsvOptions) -> Cells | None:
+    """The table of a body; None where the body is a matrix, which has no columns of text."""
+    reader = READERS.get(media_type)
+    return None if reader is None else reader(body, limits, options)
+
+
+def read_csv(body: bytes, limits: Limits, options: CsvOptions) -> Cells:
+    """CSV in the dialect that it is found in."""
+    reader = CsvReader(options)
+    try:
+        for begin in range(0, len(body), PIECE_BYTES):
+            reader.feed(body[begin : begin + PIECE_BYTES])
+            check_size(reader.n_rows, len(reader.names), limits)
+        table = reader.finish()
+    except CsvEncodingError as error:
+        raise Malformed(f"{error}; set {error.problems[0].fix}") from None
+    except CsvError as error:
+        raise Invalid(map(as_field_error, error.problems)) from None
+    check_size(len(table), len(table.names), limits)
+    return Cells(table)
+
+
+def as_field_error(problem: CsvProblem) -> FieldError:
+    """A problem of a file, at the row and the column."""
+    place = [str(part) for part in (problem.row, problem.column) if part is not None]
+    return FieldError("".join(f"/{escape(part)}" for part in place), str(problem), problem.fix)
+
+
+def escape(name: str) -> str:
+    """A name as a part of a JSON Pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def read_json(body: bytes, limits: Limits, options: CsvOptions) -> Cells | None:
+    """Rows by name. A column that a row leaves out is a gap there."""
+    try:
+        parsed = msgspec.json.decode(body, type=RowsBody)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        loose = json.parse(body)
+        if not isinstance(loose, dict) or "rows" not in loose or "X" in loose:
+            return None
+        raise Invalid(row_errors(loose)) from None
+    names = list(dict.fromkeys(name for row in parsed.rows for name in row))
+    check_size(len(parsed.rows), len(names), limits)
+    columns: dict[str, list[Cell]] = {name: [row.get(name) for row in parsed.rows] for name in names}
+    given = dict(options.columns) | (parsed.columns or {})
+    text = set()
+    for name, cells in columns.items():
+        role = Role.TARGET if name == options.target else given.get(name, options.others)
+        if role != Role.NUMERIC if role is not None else any(isinstance(cell, str | bool) for cell in cells):
+            text.add(name)
+    errors = [
+        FieldError(f"/rows/{row}/{escape(name)}", f"row {row}, column {name!r}: {cell!r} is not a number")
+        for name, cells in columns.items()
+        if name not in text
+        for row, cell in enumerate(cells)
+        if isinstance(cell, str | bool)
+    ]
+    if errors:
+        raise Invalid(errors[:SHOWN_ERRORS])
+    fields = {name: getattr(parsed, name) for name in ("name", "metadata") if getattr(parsed, name) is not None}
+    y = None if parsed.y is None else labels_of(parsed.y)
+    return Cells(Table.of_cells(columns, text), y, parsed.columns or {}, fields)
+
+
+def row_errors(body: dict[str, Any]) -> list[FieldError]:
+    """Everything that keeps a decoded body from being rows by name."""
+    known = RowsBody.__struct_fields__
+    errors = [
+        FieldError(f"/{escape(name)}", "is not a known field", f"known: {', '.join(known)}")
+        for name in body
+        if name not in known
+    ]
+    rows = body["rows"]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        errors.append(FieldError("/rows", "is not a list of objects", 'send {"rows": [{"column": value, ...}, ...]}'))
+    else:
+        for index, row in enumerate(rows):
+            for name, cell in row.items():
+                is_scalar = cell is None or isinstance(cell, str | int | float)
+                if not is_scalar or (isinstance(cell, float) and not np.isfinite(cell)):
+                    detail = f"row {index}, column {name!r}: {str(cell)[:40]!r} is no number, text or null"
+                    errors.append(FieldError(f"/rows/{index}/{escape(name)}", detail, "send null for a gap"))
+    for name in known[1:]:
+        try:
+            msgspec.convert({"rows": [], name: body.get(name)}, RowsBody)
+        except msgspec.ValidationError as error:
+            errors.append(FieldError(f"/{name}", str(error)))
+    return errors[:SHOWN_ERRORS] or [FieldError("", "cannot be read as a table")]
+
+
+def read_arrow(codec: Callable[[bytes, Limits], Any]) -> Callable[[bytes, Limits, CsvOptions], Cells]:
+    """Arrow's columns, by the function that finds them in a body."""
+
+    def read(body: bytes, limits: Limits, options: CsvOptions) -> Cells:
+        return Cells(arrow.as_table(codec(body, limits), limits, options.target))
+
+    return read
+
+
+READERS: dict[str, Callable[[bytes, Limits, CsvOptions], Cells | None]] = {
+    CODECS["application/json"].media_type: read_json,
+    CODECS["text/csv"].media_type: read_csv,
+    arrow.STREAM.media_type: read_arrow(arrow.read_stream),
+    arrow.PARQUET.media_type: read_arrow(arrow.read_parquet),
+}

@@ -1,0 +1,35 @@
+"""The JSON Schema of one row for a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from melm.model import Model
+from melm.preprocess import CategoryColumn, NumberColumn
+
+
+def row_schema(model: Model, title: str) -> dict[str, Any]:
+    """Columns, their types and categories, and which may be missing: those that some training row lacked."""
+    columns = [NumberColumn(name, 0.0, has_gaps=False) for name in model.columns]
+    known = columns if model.encoder is None else model.encoder.columns
+    properties = {column.name: column_schema(column) for column in known}
+    if model.id_name is not None:
+        properties[model.id_name] = {"description": "What the row is called; comes back with the answer."}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "type": "object",
+        "properties": properties,
+        "required": [column.name for column in known],
+        "additionalProperties": True,
+    }
+
+
+def column_schema(column: NumberColumn | CategoryColumn) -> dict[str, Any]:
+    """What a value of a column may be. A category that is not listed is taken, as "other"."""
+    kind = "number" if isinstance(column, NumberColumn) else "string"
+    schema: dict[str, Any] = {"type": [kind, "null"] if column.has_gaps else kind}
+    if isinstance(column, CategoryColumn):
+        schema["examples"] = list(column.categories)
+        schema["description"] = "Other values are taken as unknown."
+    return schema

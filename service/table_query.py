@@ -1,0 +1,37 @@
+"""Parameters in the query that say how a table is to be read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from fastapi import Depends, Query
+
+from melm.csv_dialect import ENCODINGS
+from melm.csv_table import CsvOptions
+from service.upload import UploadOptions, parse_roles
+
+
+def get_options(
+    target: Annotated[str | None, Query(description="The column of labels of a table.")] = None,
+    columns: Annotated[
+        str | None, Query(description='Roles of columns as a JSON object, such as `{"age": "numeric"}`.')
+    ] = None,
+    missing: Annotated[
+        Literal["impute", "refuse"],
+        Query(description="Gaps take the median and a flag, or a category of their own; or they are refused."),
+    ] = "impute",
+    delimiter: Annotated[
+        str | None, Query(description="What separates the cells of CSV.", min_length=1, max_length=1)
+    ] = None,
+    decimal: Annotated[Literal[".", ","] | None, Query(description="What stands before decimals in CSV.")] = None,
+    encoding: Annotated[str | None, Query(description=f"Of CSV: {', '.join(ENCODINGS)}.")] = None,
+    missing_values: Annotated[
+        list[str], Query(description="What stands for a gap in CSV, beside NA, NaN, null, ? and nothing.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> UploadOptions:
+    """How a table is to be read."""
+    csv = CsvOptions(delimiter, decimal, encoding, tuple(missing_values), columns=parse_roles(columns), target=target)
+    return UploadOptions(csv, missing)
+
+
+TableQuery: TypeAlias = Annotated[UploadOptions, Depends(get_options)]

@@ -1,0 +1,133 @@
+"""A dataset on its way in: from a body in any media type to what the store keeps, with the roles of its columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from melm.csv_table import CsvOptions
+from melm.preprocess import needs_encoder
+from melm.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
+from melm.table import Table
+from service import codecs
+from service.cells import escape, read_cells
+from service.codecs import Codec, Limits
+from service.codecs.table import SHOWN_ERRORS, Array
+from service.errors import FieldError, Invalid
+from service.inspection import check_training_data, label_errors
+from worker.contract.records import ColumnRecord
+from worker.contract.table_part import TablePart
+
+SHOWN_CATEGORIES = 50
+
+
+@dataclass(frozen=True)
+class UploadOptions:
+    """How a table is to be read, and whether gaps are taken."""
+
+    csv: CsvOptions = field(default_factory=CsvOptions)
+    missing: Literal["impute", "refuse"] = "impute"
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What the store keeps of a body."""
+
+    X: Array
+    y: Array
+    feature_names: tuple[str, ...] | None
+    part: TablePart | None = None
+    columns: list[ColumnRecord] | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+def parse_roles(text: str | None) -> dict[str, str]:
+    """`{"column": "role", ...}` out of a query parameter."""
+    if text is None:
+        return {}
+    try:
+        roles = json.loads(text)
+    except ValueError:
+        roles = None
+    if not isinstance(roles, dict) or not all(isinstance(role, str) for role in roles.values()):
+        raise Invalid([FieldError("/columns", "is not a JSON object of roles by column", 'send {"age": "numeric"}')])
+    return roles
+
+
+def read_upload(codec: Codec, content: bytes, limits: Limits, options: UploadOptions) -> Upload:
+    """Labeled rows of any media type. A table is sorted by the roles of its columns; a matrix is taken as it is."""
+    cells = read_cells(codec.media_type, content, limits, options.csv)
+    if cells is None:
+        matrix = codec.decode(content, limits, options.csv.target)
+        return Upload(*check_training_data(matrix), matrix.feature_names, fields=matrix.fields)
+    try:
+        roles = assign_roles(cells.table, {**options.csv.columns, **cells.columns}, options.csv.target)
+        found = sort_columns(cells.table, roles)
+    except RolesError as error:
+        raise Invalid(
+            [FieldError("" if name is None else f"/{escape(name)}", detail) for name, detail in error.problems]
+        ) from None
+    labels = found.labels if found.labels is not None else cells.y
+    if labels is None:
+        columns = ", ".join(cells.table.names[:50])
+        fix = f"send y, or name the label column by ?target=; columns: {columns}"
+        raise Invalid([FieldError("/y", "labels are missing", fix)])
+    check_features(found.features, options.missing)
+    upload = as_upload(found, labels)
+    return replace(upload, columns=describe(cells.table, roles), fields=cells.fields)
+
+
+def check_features(features: Table, missing: str) -> None:
+    """Refuse a table without features, and gaps where they are not wanted."""
+    if not features.names:
+        raise Invalid([FieldError("", "no column is a feature", 'set roles by columns, such as {"age": "numeric"}')])
+    if missing == "refuse":
+        errors = [
+            FieldError(
+                f"/{np.flatnonzero(gaps)[0]}/{escape(name)}",
+                f"column {name!r} has {gaps.sum()} gaps, the first in row {np.flatnonzero(gaps)[0]}",
+                "missing=impute",
+            )
+            for name in features.names
+            if (gaps := features.is_missing(name)).any()
+        ]
+        if errors:
+            raise Invalid(errors[:SHOWN_ERRORS])
+
+
+def as_upload(found: Sorted, labels: Array) -> Upload:
+    """What is stored: a matrix where there is no more than that."""
+    features = found.features
+    if not needs_encoder(features) and found.ids is None and found.groups is None:
+        matrix = codecs.Table(np.ascontiguousarray(features.numbers), labels, features.names)
+        return Upload(*check_training_data(matrix), features.names)
+    errors = list(label_errors(labels, len(features), ""))
+    if errors:
+        raise Invalid(errors)
+    numbers = np.ascontiguousarray(features.numbers)
+    numbers[np.isnan(numbers)] = np.nan  # one of the many, so that equal tables have equal hashes
+    part = TablePart(features.text_names, features.codes, features.categories, found.ids, found.groups)
+    return Upload(numbers, labels, features.names, part)
+
+
+def describe(table: Table, roles: Mapping[str, Proposal]) -> list[ColumnRecord]:
+    """The columns as the dataset's summary shows them."""
+    columns = []
+    for name in table.names:
+        role, reason = roles[name].role, roles[name].reason
+        values = table.with_text(name).text(name)[1] if role in (Role.CATEGORICAL, Role.TARGET) else None
+        columns.append(
+            ColumnRecord(
+                name=name,
+                role=role,
+                reason=reason,
+                n_missing=int(table.is_missing(name).sum()),
+                n_categories=None if values is None else len(values),
+                categories=None if values is None else list(values[:SHOWN_CATEGORIES]),
+            )
+        )
+    return columns
