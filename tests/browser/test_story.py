@@ -35,7 +35,7 @@ def test_from_csv_to_prediction(page: Page, service: RunningService, files: Path
     expect(page.get_by_text("Decimal commas were read as points.")).to_be_visible()
     expect(page.get_by_label("Use of plant")).to_have_value("id")
     expect(page.get_by_label("Use of species")).to_have_value("target")
-    expect(page.get_by_text("1 row misses values in sepal width (cm) and will be left out.")).to_be_visible()
+    expect(page.get_by_text("1 row misses values in sepal width (cm).")).to_be_visible()
     fit(page, n_starts=3)
 
     see_result(page)
@@ -56,7 +56,35 @@ def test_from_csv_to_prediction(page: Page, service: RunningService, files: Path
     with page.expect_download() as download:
         page.get_by_role("button", name="Model (.npz)").click()
     model = model_file.load(download.value.path().read_bytes())
-    assert model.predict(np.array([[5.1, 3.5, 1.4, 0.2]])).tolist() == ["setosa"]
+    assert model.classes.tolist() == ["setosa", "versicolor", "virginica"]
+
+
+def clinic() -> str:
+    """Patients who came several times: an id, a group, numbers with gaps, categories."""
+    rng = np.random.default_rng(0)
+    lines = ["visit_id,patient_id,age,pressure,color,outcome"]
+    for visit in range(180):
+        outcome = visit % 2
+        pressure = "" if visit % 20 == 0 else f"{rng.normal() + 3 * outcome:.2f}"
+        color = ("red", "green", "blue")[rng.integers(3)]
+        lines.append(f"v{visit},{visit // 6},{rng.normal(50, 9):.1f},{pressure},{color},{('well', 'ill')[outcome]}")
+    return "\n".join(lines)
+
+
+def test_groups_gaps_and_categories(page: Page, files: Path) -> None:
+    (files / "clinic.csv").write_text(clinic())
+    choose_file(page, files / "clinic.csv")
+    roles = {"visit_id": "id", "patient_id": "group", "age": "numeric", "color": "categorical", "outcome": "target"}
+    for name, role in roles.items():
+        expect(page.get_by_label(f"Use of {name}")).to_have_value(role)
+    fit(page)
+    see_result(page)
+    expect(page.get_by_role("rowheader", name="color=red").first).to_be_visible()
+    page.get_by_label(re.compile("Paste rows")).fill("age,pressure,color\n50,3.1,red\n50,,purple")
+    page.get_by_role("button", name="Place them").click()
+    results = page.get_by_role("region", name="Classes of the new rows").locator("tbody tr")
+    expect(results.nth(0)).to_contain_text("ill")
+    expect(results).to_have_count(2)
 
 
 @pytest.mark.parametrize(

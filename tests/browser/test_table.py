@@ -48,7 +48,7 @@ def test_columns_get_the_role_that_their_values_suggest(page: Page) -> None:
         "id": "id",
         "weight": "numeric",
         "size": "numeric",
-        "color": "ignore",
+        "color": "categorical",
         "class": "target",
         "version": "ignore",
         "notes": "ignore",

@@ -1,8 +1,8 @@
 // The points of a picture: training rows, held-out rows, new rows.
 
 import { postCsv } from "../api.js";
-import { writeRow } from "../csv.js";
 import { element } from "../element.js";
+import { featuresAsCsv } from "../upload.js";
 import { short } from "../words.js";
 
 export const MOST_DRAWN = 50_000;
@@ -13,14 +13,12 @@ const SHOWN_VALUES = 8;
 export async function trainingCloud(model, plot, table, signal) {
   const classes = model.classes.map(String);
   if (table && table.rows.length <= MOST_DRAWN) {
-    const { Z } = await postCsv(`v1/models/${model.id}/transform`, toCsv(table), { signal });
+    const { Z } = await postCsv(`v1/models/${model.id}/transform`, featuresAsCsv(table), { signal });
     const points = Z.map((z, row) => ({ z, row, code: classes.indexOf(table.labels[row]), kind: "seen" }));
     return { points: [...points, ...heldOut(plot)], total: Z.length };
   }
   return { points: [...drawn(plot), ...heldOut(plot)], total: model.card.data?.n_rows ?? null };
 }
-
-export const toCsv = ({ features, rows }) => [writeRow(features), ...rows].join("\n");
 
 // The service draws pairs of components, the same rows in the same order in each.
 function drawn(plot) {
@@ -42,26 +40,24 @@ function pointsOf(plot, pick, kind) {
 }
 
 // What a stage draws: the components `axes` of the points.
-export function toCloud(points, axes, model, table) {
+export function toCloud(points, axes, model, columns, table) {
   const positions = new Float32Array(3 * points.length);
   points.forEach(({ z }, index) => axes.forEach((axis, at) => (positions[3 * index + at] = z[axis])));
   return {
     positions,
     codes: points.map(({ code }) => code),
     kinds: points.map(({ kind }) => kind),
-    describe: (index) => describe(points[index], model, table),
+    describe: (index) => describe(points[index], model, columns, table),
   };
 }
 
-function describe({ z, code, kind, row, values, title }, model, table) {
-  const names = { seen: "", "held out": " · held out", new: "" };
-  const heading = title ?? (row === undefined ? "" : (table.rowNames?.[row] ?? `Row ${row + 1}`));
-  const cells = values ?? (row === undefined ? [] : table.rows[row].split(","));
-  const entries = cells
-    .slice(0, SHOWN_VALUES)
-    .map((value, index) => [(model.feature_names ?? table.features)[index], value]);
+function describe({ z, code, kind, row, values, title }, model, columns, table) {
+  const suffixes = { seen: "", "held out": " · held out", new: "" };
+  const heading = title ?? (row === undefined ? "" : (table.id?.values[row] ?? `Row ${row + 1}`));
+  const cells = values ?? (row === undefined ? [] : table.rows[row]);
+  const entries = cells.slice(0, SHOWN_VALUES).map((value, index) => [columns[index], value || "missing"]);
   return [
-    element("strong", {}, `${heading}${heading && " · "}${String(model.classes[code])}${names[kind]}`),
+    element("strong", {}, `${heading}${heading && " · "}${String(model.classes[code])}${suffixes[kind]}`),
     element(
       "dl",
       {},

@@ -1,16 +1,18 @@
 // A table before it is sent: what each column is for, what stands against a fit, and the fit's options.
 
-import { post, postCsv, request } from "../api.js";
+import { post, request } from "../api.js";
 import { ROLES, mayBe, prepare, proposeRoles } from "../columns.js";
 import { colorOf } from "../charts/palette.js";
-import { parseTable, writeRow } from "../csv.js";
+import { parseTable } from "../csv.js";
 import { button, element, replace } from "../element.js";
 import { findPending, keepTable } from "../local_tables.js";
 import { explain, loading, problemList } from "../states.js";
+import { upload } from "../upload.js";
 import { count, list, plural } from "../words.js";
 import { fitOptions } from "./options.js";
 
 const SHOWN_CLASSES = 12;
+const SINGLE = new Set(["target", "id", "group"]); // roles of one column at most
 
 export async function newFileView(context) {
   const file = await findPending();
@@ -53,14 +55,10 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
     columns.map((column) => columnRow(column, () => update(column))),
   );
   const update = (changed) => {
-    if (changed?.role === "target") {
-      for (const other of columns.filter((column) => column !== changed && column.role === "target"))
-        other.role = other.isNumeric ? "numeric" : "ignore";
-      dropped.clear();
+    for (const other of columns.filter((column) => column !== changed && column.role === changed?.role)) {
+      if (SINGLE.has(other.role)) other.role = other.isNumeric ? "numeric" : "ignore";
     }
-    if (changed?.role === "id") {
-      for (const other of columns.filter((column) => column !== changed && column.role === "id")) other.role = "ignore";
-    }
+    if (changed?.role === "target") dropped.clear();
     body.querySelectorAll("select").forEach((select, index) => (select.value = columns[index].role));
     body.querySelectorAll("tr").forEach((row, index) => (row.dataset.role = columns[index].role));
     prepared = prepare(table, columns, dropped);
@@ -84,7 +82,7 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
     go.textContent = "Sending …";
     replace(trouble);
     try {
-      leave(`/fits/${(await send(name, prepared, options.read(), signal)).id}`);
+      leave(`/fits/${(await send(name, prepared.table, options.read(), signal)).id}`);
     } catch (error) {
       if (signal.aborted) throw error;
       const [title, detail] = explain(error);
@@ -164,17 +162,13 @@ function columnRow(column, onChange) {
   );
 }
 
-function summarize({ classes, features, rows, target }, problems) {
+function summarize({ classes, table: { features, rows, target } }, problems) {
   const most = Math.max(...classes.values(), 1);
   const shown = [...classes].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
   return [
     element("h2", {}, "Classes"),
     target &&
-      element(
-        "p",
-        {},
-        `${plural(rows.length, "row")}, ${plural(features.length, "column")} of numbers, classes by ${target.name}.`,
-      ),
+      element("p", {}, `${plural(rows.length, "row")}, ${plural(features.length, "column")}, classes by ${target}.`),
     element(
       "ul",
       { class: "classes" },
@@ -200,11 +194,8 @@ function summarize({ classes, features, rows, target }, problems) {
   ];
 }
 
-async function send(name, { features, rows, labels, rowNames, target }, wish, signal) {
-  const lines = rows.map((row, index) => `${row},${writeRow([labels[index]])}`);
-  const csv = [writeRow([...features, target.name]), ...lines].join("\n");
-  const query = new URLSearchParams({ target: target.name, name: name.slice(0, 200) });
-  const dataset = await postCsv(`v1/datasets?${query}`, csv, { signal });
-  await keepTable(dataset.id, { features, rows, labels, rowNames, target: target.name });
+async function send(name, table, wish, signal) {
+  const dataset = await upload(table, name, { signal });
+  await keepTable(dataset.id, table);
   return post("v1/fits", { dataset_id: dataset.id, name: name.slice(0, 200), ...wish }, { signal });
 }

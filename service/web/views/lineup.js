@@ -5,6 +5,7 @@ import { thumbnail } from "../charts/thumbnail.js";
 import { button, element, replace } from "../element.js";
 import { findTable } from "../local_tables.js";
 import { awayNotice, loading } from "../states.js";
+import { upload } from "../upload.js";
 
 const DECOYS = 8;
 const STARTS = 4; // enough to over-fit noise as the real fit would
@@ -80,15 +81,16 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
 
 // The model of a fit to shuffled classes.
 async function fitDecoy(table, model, name, index, signal, onOutage) {
-  const X = table.rows.map((row) => row.split(",").map(Number));
+  const title = `${name}, shuffled ${index + 1}`;
+  const dataset = await upload(table, title, { signal, labels: shuffle(table.labels) });
   const fit = await post(
     "v1/fits",
     {
-      data: { X, y: shuffle(table.labels), feature_names: table.features },
+      dataset_id: dataset.id,
       method: model.method,
       params: { ...model.card.parameters, ...(model.card.parameters.n_starts && { n_starts: STARTS }) },
       validation: null,
-      name: `${name}, shuffled ${index + 1}`,
+      name: title,
       metadata: { lineup: model.id },
     },
     { signal },

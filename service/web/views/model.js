@@ -22,12 +22,13 @@ export async function modelView(context, modelId) {
 }
 
 export async function showModel({ place, signal, setTitle }, modelId, fit) {
-  const [model, plot] = await Promise.all([
+  const [model, schema, plot] = await Promise.all([
     get(`v1/models/${modelId}`, { signal }),
+    get(`v1/models/${modelId}/schema`, { signal }),
     get(`v1/models/${modelId}/plot?max_points=${MOST_DRAWN}`, { signal }),
   ]);
   const table = model.dataset_id ? await findTable(model.dataset_id) : undefined;
-  const picture = new Picture(model, plot, await trainingCloud(model, plot, table, signal), table);
+  const picture = new Picture(model, schema.required, plot, await trainingCloud(model, plot, table, signal), table);
   signal.addEventListener("abort", () => picture.dispose());
   const name = model.name ?? fit?.name ?? model.id;
   setTitle(name);
@@ -37,7 +38,7 @@ export async function showModel({ place, signal, setTitle }, modelId, fit) {
     element("div", { class: "pair" }, inSample(model, picture), heldOut(model)),
     ...checks(model),
     makeUp(model),
-    newRows(model, picture, signal),
+    newRows(model, schema, picture, signal),
     starts(model),
     takeAway(model, await chosenOf(model.method, fit?.params ?? model.card.parameters ?? {}), picture, name, signal),
   );

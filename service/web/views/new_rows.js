@@ -2,21 +2,21 @@
 
 import { postCsv } from "../api.js";
 import { colorOf } from "../charts/palette.js";
-import { BadTable, isNumber, parseTable, readText, writeRow } from "../csv.js";
+import { BadTable, isMissing, isNumber, parseTable, readText, writeRow } from "../csv.js";
 import { button, element, replace } from "../element.js";
 import { explain } from "../states.js";
 import { list, percent } from "../words.js";
 
 const SHOWN = 200;
 
-export function newRows(model, picture, signal) {
-  const features = model.feature_names ?? model.projection.map((_, index) => `x${index}`);
+export function newRows(model, schema, picture, signal) {
+  const columns = schema.required;
   const answer = element("div", { "aria-live": "polite" });
   const text = element("textarea", {
     id: "rows",
     rows: "5",
     spellcheck: "false",
-    placeholder: `${list(features, 3)}\n…`,
+    placeholder: `${list(columns, 3)}\n…`,
   });
   const file = element("input", {
     type: "file",
@@ -26,10 +26,10 @@ export function newRows(model, picture, signal) {
   });
   const ask = async () => {
     try {
-      const rows = pick(text.value, features);
-      const csv = [writeRow(features), ...rows.map(({ cells }) => cells.join(","))].join("\n");
+      const rows = pick(text.value, schema);
+      const csv = [columns, ...rows.map(({ cells }) => cells)].map(writeRow).join("\n");
       const path = `v1/models/${model.id}`;
-      const [{ Z }, { probabilities, log_density: logDensity }] = await Promise.all([
+      const [{ Z }, { probabilities, log_density: logDensity, warnings }] = await Promise.all([
         postCsv(`${path}/transform`, csv, { signal }),
         postCsv(`${path}/predict_proba?log_density=true`, csv, { signal }),
       ]);
@@ -46,7 +46,7 @@ export function newRows(model, picture, signal) {
         };
       });
       picture.addRows(judged);
-      replace(answer, results(judged, model));
+      replace(answer, results(judged, model), notes(warnings ?? []));
     } catch (error) {
       if (signal.aborted) throw error;
       const [title, detail] = explain(error);
@@ -81,28 +81,38 @@ export function newRows(model, picture, signal) {
 }
 
 // The model's columns out of pasted text: by name where there is a header, by position otherwise.
-function pick(text, features) {
+function pick(text, { required: columns, properties }) {
   if (!text.trim()) throw new BadTable("There is no row yet.", "Paste at least one.");
-  const isSingle = features.length === 1;
-  const { names, rows } = parseTable(isSingle ? padded(text) : text);
-  const hasNames = features.every((name) => names.includes(name));
+  const { names, rows } = parseTable(columns.length === 1 ? padded(text) : text);
+  const hasNames = columns.every((name) => names.includes(name));
   const isNumbered = names.every((name, index) => name === `column ${index + 1}`);
-  if (!hasNames && !(isNumbered && names.length >= features.length)) {
-    const missing = features.filter((name) => !names.includes(name));
-    throw new BadTable(`Columns are missing: ${list(missing)}.`, `The model takes ${list(features, 6)}.`);
+  if (!hasNames && !(isNumbered && names.length >= columns.length)) {
+    const missing = columns.filter((name) => !names.includes(name));
+    throw new BadTable(`Columns are missing: ${list(missing)}.`, `The model takes ${list(columns, 6)}.`);
   }
-  const indexes = features.map((name, index) => (hasNames ? names.indexOf(name) : index));
+  const indexes = columns.map((name, index) => (hasNames ? names.indexOf(name) : index));
   return rows.map((row, index) => {
-    const cells = indexes.map((at) => row[at]);
-    const wrong = cells.findIndex((cell) => !isNumber(cell));
-    if (wrong >= 0)
-      throw new BadTable(
-        `Row ${index + 1}: ${features[wrong]} is “${cells[wrong]}”, not a number.`,
-        "New rows need a number in every column.",
-      );
+    const cells = indexes.map((at) => (isMissing(row[at]) ? "" : row[at]));
+    const wrong = cells.findIndex((cell, at) => !isTaken(cell, properties[columns[at]].type));
+    if (wrong >= 0) {
+      const what = cells[wrong] === "" ? "is missing" : `is “${cells[wrong]}”, not a number`;
+      throw new BadTable(`Row ${index + 1}: ${columns[wrong]} ${what}.`, "The model has learned from numbers there.");
+    }
     return { cells, title: `New row ${index + 1}` };
   });
 }
+
+// Whether a cell is of a column's type; the service takes gaps only where it has seen some.
+const isTaken = (cell, type) => (cell === "" ? type.includes("null") : !type.includes("number") || isNumber(cell));
+
+// What the model made no use of, or had not seen.
+const notes = (texts) =>
+  texts.length > 0 &&
+  element(
+    "ul",
+    { class: "problems" },
+    texts.map((text) => element("li", {}, text)),
+  );
 
 const padded = (text) =>
   text

@@ -9,8 +9,9 @@ import { count, plural } from "../words.js";
 import { toCloud } from "./cloud.js";
 
 export class Picture {
-  constructor(model, plot, { points, total }, table) {
-    Object.assign(this, { model, plot, points, table });
+  // `columns` are the names of the model's input, `table` the rows where they are in this browser.
+  constructor(model, columns, plot, { points, total }, table) {
+    Object.assign(this, { model, columns, plot, points, table });
     this.added = [];
     this.hidden = new Set();
     this.hiddenKinds = new Set();
@@ -73,7 +74,7 @@ export class Picture {
   }
 
   cloud() {
-    return toCloud([...this.points, ...this.added], this.axes, this.model, this.table);
+    return toCloud([...this.points, ...this.added], this.axes, this.model, this.columns, this.table);
   }
 
   addRows(rows) {

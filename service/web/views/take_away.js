@@ -41,7 +41,7 @@ function projectedRows({ points, table, model }) {
   const shown = points.filter(({ kind }) => kind === "seen");
   const header = ["row", ...shown[0].z.map((_, axis) => `z${axis}`), "class"];
   const lines = shown.map(({ z, code, row }, index) =>
-    writeRow([table?.rowNames?.[row] ?? String((row ?? index) + 1), ...z.map(String), String(model.classes[code])]),
+    writeRow([table?.id?.values[row] ?? String((row ?? index) + 1), ...z.map(String), String(model.classes[code])]),
   );
   return [header.join(","), ...lines].join("\n");
 }
