@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -31,6 +32,8 @@ from worker.contract.records import FitRecord, Idempotency, Outcome, Status
 router = APIRouter(prefix="/v1/fits", tags=["fits"])
 
 HEARTBEAT_SECONDS = 15
+BATCH_SECONDS = 0.05  # events within this time go out together
+ENDINGS = frozenset({"succeeded", "failed", "canceled"})
 JSON_ONLY = frozenset({"application/json"})
 EVENT_ID = r"^\d{1,15}(-\d{1,15})?$"
 ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
@@ -180,17 +183,20 @@ async def stream_events(
 async def event_stream(context: Context, tenant: str, fit_id: str, after: str) -> AsyncIterator[str]:
     """The text of the stream. Where the store goes away it ends: the client resumes after the last event it saw."""
     try:
+        is_active = (await context.watch.fit(tenant, fit_id)).is_active
         while True:
-            was_active = (await context.watch.fit(tenant, fit_id)).is_active
-            timeout = HEARTBEAT_SECONDS if was_active else 0
+            timeout = HEARTBEAT_SECONDS if is_active else 0
             events = await context.watch.next_events(tenant, fit_id, after=after, timeout_seconds=timeout)
             for event in events:
                 after = event.id
                 yield f"id: {event.id}\nevent: {event.type}\ndata: {EventOut.of(event).model_dump_json()}\n\n"
-            if not events and not was_active:
+            if not events and not is_active:
                 return
             if not events:
                 yield ": nothing new\n\n"
+            if not events or events[-1].type in ENDINGS:
+                is_active = (await context.watch.fit(tenant, fit_id)).is_active
+            await asyncio.sleep(BATCH_SECONDS)
     except StoreUnavailable:
         return
 

@@ -151,7 +151,7 @@ class TestWaiting:
                     rows = {"X": samples.irises()["X"][:1]}
                     assert client.post(f"/v1/models/{model_id}/predict", json=rows).status_code == 200
                     seconds.append(time.monotonic() - began_at)
-                assert not any(each.done() for each in waiting)
+                assert [each.result() for each in waiting if each.done()] == []
             finally:
                 client.post(f"/v1/fits/{slow_fit['id']}/cancel")
             assert {each.result() for each in waiting} == {"canceled"}

@@ -22,9 +22,18 @@ def test_card_with_etag(client: httpx2.Client, model_id: str) -> None:
     assert unchanged.status_code == 304
     assert unchanged.content == b""
     assert client.get(f"/v1/models/{model_id}", headers={"If-None-Match": '"other"'}).status_code == 200
-    listed = client.get("/v1/models", params={"limit": 100}).json()["data"]
-    assert model_id in [model["id"] for model in listed]
-    assert "card" not in listed[0]
+
+
+def test_list_is_paged_and_without_cards(client: httpx2.Client, model_id: str) -> None:
+    seen: list[str] = []
+    params: dict[str, str | int] = {"limit": 100}
+    while params.get("cursor", "") is not None:
+        page = client.get("/v1/models", params=params).json()
+        assert not any("card" in model for model in page["data"])
+        seen += [model["id"] for model in page["data"]]
+        params["cursor"] = page["next_cursor"]
+    assert model_id in seen
+    assert seen == sorted(seen, reverse=True)
 
 
 def test_file_travels(client: httpx2.Client, model_id: str) -> None:

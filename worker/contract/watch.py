@@ -26,6 +26,7 @@ from worker.contract.store.connection import PREFIX, client_options, key, transl
 from worker.contract.store.fits import fit_record, parse_events
 
 LOOK_SECONDS = 5.0  # a waiter looks this often even when it hears nothing
+LOOKS_PER_SECOND = 1000.0  # of all waiters of a process, when a fit that many watch has much to tell
 MAX_CONNECTIONS = 16
 
 
@@ -149,7 +150,8 @@ class _Waiter:
             del self._waiters[self._fit]
 
     async def wait(self, timeout_seconds: float) -> None:
-        """Until something happens to the fit, or a while has passed."""
+        """Until something happens to the fit, or a while has passed. Many who wait look less often, each in turn."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._event.wait(), max(min(timeout_seconds, LOOK_SECONDS), 0))
+            await asyncio.sleep(sum(map(len, self._waiters.values())) / LOOKS_PER_SECOND)
         self._event.clear()
