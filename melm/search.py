@@ -28,6 +28,7 @@ from melm.sample import sample, sample_sizes
 from melm.starts import start_projection
 
 GENEROSITY = 2  # how many times the gain of the best another optimum may be expected to make on all rows
+SAMPLE_TOLERANCE = 100  # times the tolerance on all rows: far below the noise of sampling
 HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
 SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
 
@@ -80,8 +81,9 @@ class Search:
     def run(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan. The result holds the divergence on all rows, or that on a sample of them."""
         n_sampled = arguments.get("n_sampled")
+        tolerance = self.tolerance
         if n_sampled is not None:
-            problem = sample(problem, n_sampled, self.seed)
+            problem, tolerance = sample(problem, n_sampled, self.seed), SAMPLE_TOLERANCE * self.tolerance
         objective = WhitenedDivergence(problem, self.n_components, arguments["gamma"], self.form)
         V0 = arguments.get("projection")
         if V0 is None:
@@ -89,7 +91,7 @@ class Search:
         end = climb(
             objective,
             V0,
-            tolerance=self.tolerance,
+            tolerance=tolerance,
             max_iterations=self.max_iterations,
             max_evaluations=arguments["max_evaluations"],
             should_stop=should_stop,
