@@ -15,7 +15,7 @@ function ask(wasRefused) {
     const form = element(
       "form",
       { method: "dialog" },
-      element("h2", {}, "This service asks for a key"),
+      element("h2", { id: "key-title" }, "This service asks for a key"),
       element(
         "p",
         {},
@@ -27,7 +27,7 @@ function ask(wasRefused) {
       input,
       element("button", { class: "button primary" }, "Continue"),
     );
-    const dialog = element("dialog", { class: "key", "aria-label": "Key" }, form);
+    const dialog = element("dialog", { class: "key", "aria-labelledby": "key-title" }, form);
     dialog.addEventListener("cancel", (event) => event.preventDefault()); // nothing can be shown without one
     form.addEventListener("submit", (event) => {
       event.preventDefault();

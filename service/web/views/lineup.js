@@ -1,6 +1,6 @@
 // The real picture among eight of shuffled classes: if nobody can tell which one is real, the separation is not.
 
-import { ended, get, post } from "../api.js";
+import { ended, get, post, request } from "../api.js";
 import { thumbnail } from "../charts/thumbnail.js";
 import { button, element, replace } from "../element.js";
 import { findTable } from "../local_tables.js";
@@ -48,13 +48,12 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
   );
   replace(place, intro, status, grid, element("p", { class: "actions" }, back));
 
-  const plotOf = (id) => get(`v1/models/${id}/plot`, { signal });
   const decoys = Array.from({ length: DECOYS }, (_, index) =>
-    fitDecoy(table, model, name, index, signal, awayNotice(notify)),
+    drawDecoy(table, model, name, index, signal, awayNotice(notify)),
   );
   const real = Math.floor(Math.random() * (DECOYS + 1));
-  const plots = await Promise.all(decoys.map(async (decoy) => plotOf(await decoy)));
-  plots.splice(real, 0, await plotOf(modelId));
+  const plots = await Promise.all(decoys);
+  plots.splice(real, 0, await get(`v1/models/${modelId}/plot`, { signal }));
   status.textContent = "Choose the one that you think is real.";
   let isOpen = true;
   const choose = (index) => {
@@ -79,8 +78,8 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
   );
 }
 
-// The model of a fit to shuffled classes.
-async function fitDecoy(table, model, name, index, signal, onOutage) {
+// The picture of a fit to shuffled classes. What it left on the service is deleted: nobody comes back to it.
+async function drawDecoy(table, model, name, index, signal, onOutage) {
   const title = `${name}, shuffled ${index + 1}`;
   const dataset = await upload(table, title, { signal, labels: shuffle(table.labels) });
   const fit = await post(
@@ -97,7 +96,11 @@ async function fitDecoy(table, model, name, index, signal, onOutage) {
   );
   const done = await ended(fit.id, { signal, onOutage });
   if (done.status !== "succeeded") throw new Error(done.error?.message ?? `A decoy was ${done.status}.`);
-  return done.model_id;
+  const plot = await get(`v1/models/${done.model_id}/plot`, { signal });
+  for (const path of [`v1/models/${done.model_id}`, `v1/datasets/${dataset.id}`]) {
+    await request(path, { method: "DELETE", signal });
+  }
+  return plot;
 }
 
 function shuffle(labels) {

@@ -40,7 +40,13 @@ export async function showModel({ place, signal, setTitle }, modelId, fit) {
     makeUp(model),
     newRows(model, schema, picture, signal),
     starts(model),
-    takeAway(model, await chosenOf(model.method, fit?.params ?? model.card.parameters ?? {}), picture, name, signal),
+    takeAway(
+      model,
+      await chosenOf(model.method, fit ?? { params: model.card.parameters ?? {} }),
+      picture,
+      name,
+      signal,
+    ),
   );
 }
 

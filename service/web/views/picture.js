@@ -17,13 +17,14 @@ export class Picture {
     this.hiddenKinds = new Set();
     this.frame = element("div", { class: "frame" });
     const seen = points.filter(({ kind }) => kind === "seen").length;
-    this.note = plot.n_components > 1 && total > seen ? `${count(seen)} of ${count(total)} rows are drawn.` : null;
+    const shown = total > seen ? `${count(seen)} of ${count(total)} rows are drawn. ` : "";
+    this.note = plot.n_components > 1 && `${shown}Drag to move or turn; Ctrl and wheel, or the buttons, zoom.`;
     this.node = element(
       "div",
       { class: "picture" },
       this.frame,
       this.legend(),
-      this.note && element("p", { class: "hint" }, this.note),
+      element("p", { class: "hint" }, this.note),
     );
     this.choose(plot.n_components === 3 ? "space" : 0);
   }

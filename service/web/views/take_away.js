@@ -6,7 +6,7 @@ import { rasterize, save } from "../download.js";
 import { button, element } from "../element.js";
 import { curlSnippet, pythonSnippet } from "../snippets.js";
 
-export function takeAway(model, params, picture, name, signal) {
+export function takeAway(model, wish, picture, name, signal) {
   const file = name.replace(/[^\w.-]+/g, "-");
   const part = async (path, type) =>
     (await request(`v1/models/${model.id}/${path}`, { signal, headers: { Accept: type } })).blob();
@@ -31,8 +31,8 @@ export function takeAway(model, params, picture, name, signal) {
     element(
       "div",
       { class: "snippets" },
-      snippet("Python", pythonSnippet(model, params)),
-      snippet("curl", curlSnippet(model, params)),
+      snippet("Python", pythonSnippet(model, wish)),
+      snippet("curl", curlSnippet(model, wish, picture.table?.target ?? "class")),
     ),
   );
 }
