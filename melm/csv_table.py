@@ -85,6 +85,7 @@ class CsvReader:
 
     def __init__(self, options: CsvOptions | None = None) -> None:
         self._options = options or CsvOptions()
+        _check(self._options)
         self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
         self._is_known = False
         self._is_begun = False
@@ -146,8 +147,6 @@ class CsvReader:
             del self._pending[: len(codecs.BOM_UTF8)]
             found = "utf-8"
         encoding = self._options.encoding or found
-        if encoding not in ENCODINGS:
-            raise CsvError([Problem(f"{encoding!r} is no encoding", f"encodings: {', '.join(ENCODINGS)}")])
         if encoding != "utf-8":
             self._decoder = codecs.getincrementaldecoder(encoding)()
             self._pending = bytearray(self._decode(bytes(self._pending)))
@@ -370,6 +369,20 @@ class _Text:
             numbers.complain(row, values[codes[row]], problems)
         column: Array = np.append(converted, np.nan)[codes]
         return column
+
+
+def _check(options: CsvOptions) -> None:
+    """Refuse what no file can be written with."""
+    problems = []
+    delimiter = options.delimiter
+    if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
+        problems.append(Problem(f"delimiter={delimiter!r} separates no cells", "delimiter=';' or another character"))
+    if options.decimal not in (None, ".", ",") or (options.decimal is not None and options.decimal == delimiter):
+        problems.append(Problem(f"decimal={options.decimal!r} stands before no decimals", "decimal='.' or ','"))
+    if options.encoding is not None and options.encoding not in ENCODINGS:
+        problems.append(Problem(f"{options.encoding!r} is no encoding", f"encodings: {', '.join(ENCODINGS)}"))
+    if problems:
+        raise CsvError(problems)
 
 
 def _end_of_rows(data: bytearray) -> int:

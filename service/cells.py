@@ -9,15 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from melm.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader
-from melm.csv_table import Problem as CsvProblem
+from melm.csv_table import CsvOptions
 from melm.roles import Role
 from melm.table import Cell, Table
-from service.codecs import CODECS, Limits, arrow, json
+from service.codecs import CODECS, Limits, arrow, csv, json
 from service.codecs.table import SHOWN_ERRORS, Array, check_size, labels_of
-from service.errors import FieldError, Invalid, Malformed
-
-PIECE_BYTES = 1 << 20
+from service.errors import FieldError, Invalid, escape
 
 
 @dataclass(frozen=True)
@@ -48,29 +45,7 @@ def read_cells(media_type: str, body: bytes, limits: Limits, options: CsvOptions
 
 def read_csv(body: bytes, limits: Limits, options: CsvOptions) -> Cells:
     """CSV in the dialect that it is found in."""
-    reader = CsvReader(options)
-    try:
-        for begin in range(0, len(body), PIECE_BYTES):
-            reader.feed(body[begin : begin + PIECE_BYTES])
-            check_size(reader.n_rows, len(reader.names), limits)
-        table = reader.finish()
-    except CsvEncodingError as error:
-        raise Malformed(f"{error}; set {error.problems[0].fix}") from None
-    except CsvError as error:
-        raise Invalid(map(as_field_error, error.problems)) from None
-    check_size(len(table), len(table.names), limits)
-    return Cells(table)
-
-
-def as_field_error(problem: CsvProblem) -> FieldError:
-    """A problem of a file, at the row and the column."""
-    place = [str(part) for part in (problem.row, problem.column) if part is not None]
-    return FieldError("".join(f"/{escape(part)}" for part in place), str(problem), problem.fix)
-
-
-def escape(name: str) -> str:
-    """A name as a part of a JSON Pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
+    return Cells(csv.read_table(body, limits, options))
 
 
 def read_json(body: bytes, limits: Limits, options: CsvOptions) -> Cells | None:

@@ -38,6 +38,11 @@ class FieldError:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
+def escape(name: str) -> str:
+    """A name as a part of a JSON Pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
 class RequestError(Exception):
     """A request that cannot be answered as it stands."""
 

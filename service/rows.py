@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from melm.preprocess import CategoryColumn, NumberColumn
 from melm.roles import Role, RolesError, labels_of
 from melm.table import Table
 from service import codecs
-from service.cells import escape, read_cells
-from service.codecs import Codec, Limits
+from service.cells import read_cells
+from service.codecs import Answer, Codec, Limits
 from service.codecs.table import SHOWN_ERRORS, Array
-from service.errors import FieldError, Invalid
+from service.errors import FieldError, Invalid, escape
 from service.inspection import check_input
 
 SHOWN_NAMES = 20
+MATRICES = [codecs.CODECS[f"application/{kind}"] for kind in ("json", "x-npy", "x-npz")]
+FOUND_OUT = CsvOptions()
 
 
 @dataclass(frozen=True)
@@ -31,21 +33,29 @@ class Rows:
     warnings: tuple[str, ...] = ()
 
 
-def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, target: str | None = None) -> Rows:
-    """The rows of a body. Matrices and plain JSON take the short way; all else is read as a table."""
+def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, written: CsvOptions = FOUND_OUT) -> Rows:
+    """The rows of a body. Matrices and plain JSON take the short way; all else is read as a table.
+
+    `written` says how CSV is written, and which column of a table holds labels.
+    """
     if model.encoder is None and codec in MATRICES:
         try:
-            return from_matrix(codec.decode(content, limits, target), model)
+            return from_matrix(codec.decode(content, limits, written.target), model)
         except Invalid:
-            table = from_cells(codec, content, limits, model, target)
+            table = from_cells(codec, content, limits, model, written)
             if table is None:
                 raise
             return table
-    found = from_cells(codec, content, limits, model, target)
-    return from_matrix(codec.decode(content, limits, target), model) if found is None else found
+    found = from_cells(codec, content, limits, model, written)
+    return from_matrix(codec.decode(content, limits, written.target), model) if found is None else found
 
 
-MATRICES = [codecs.CODECS[f"application/{kind}"] for kind in ("json", "x-npy", "x-npz")]
+def with_remarks(answer: Answer, rows: Rows, id_name: str | None) -> Answer:
+    """The answer with what the rows are called and what is to be said about them."""
+    if rows.ids is None or id_name is None:
+        return answer if not rows.warnings else replace(answer, warnings=rows.warnings)
+    arrays, columns = {**answer.arrays, "ids": rows.ids}, (*answer.columns, id_name)
+    return replace(answer, arrays=arrays, columns=columns, warnings=rows.warnings)
 
 
 def from_matrix(matrix: codecs.Table, model: Model) -> Rows:
@@ -61,15 +71,16 @@ def from_matrix(matrix: codecs.Table, model: Model) -> Rows:
     return Rows(X, matrix.y, warnings=about_extra(extra) if model.feature_names else ())
 
 
-def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, target: str | None) -> Rows | None:
+def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, written: CsvOptions) -> Rows | None:
     """The rows of a table; None where the body is a matrix."""
     encoded = () if model.encoder is None else model.encoder.columns
     text = {column.name for column in encoded if isinstance(column, CategoryColumn)}
+    target = written.target
     if model.feature_names is None:
-        options = CsvOptions(others=Role.NUMERIC, target=target)
+        options = replace(written, others=Role.NUMERIC)
     else:
         roles = {name: Role.CATEGORICAL if name in text else Role.NUMERIC for name in model.columns}
-        options = CsvOptions(columns=roles, others=Role.IGNORE, target=target)
+        options = replace(written, columns=roles, others=Role.IGNORE)
     cells = read_cells(codec.media_type, content, limits, options)
     if cells is None:
         return None

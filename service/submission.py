@@ -113,7 +113,7 @@ def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> Fit
 def misfits(params: dict[str, Any], dataset: DatasetRecord, settings: ServiceSettings) -> Iterator[FieldError]:
     """Parameters that are sound by themselves, and not for this dataset or this service."""
     n_components = params.get("n_components")
-    if isinstance(n_components, int) and n_components > dataset.n_features:
+    if isinstance(n_components, int) and n_components > dataset.n_features and not dataset.text_names:
         detail = f"{n_components} components are more than the {dataset.n_features} columns of the dataset"
         yield FieldError("/params/n_components", detail, f"ask for at most {dataset.n_features}")
     n_starts = params.get("n_starts") or 0

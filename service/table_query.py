@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Depends, Query
+from starlette.datastructures import QueryParams
 
 from melm.csv_dialect import ENCODINGS
 from melm.csv_table import CsvOptions
@@ -34,4 +35,25 @@ def get_options(
     return UploadOptions(csv, missing)
 
 
+def parse_query(query: QueryParams) -> CsvOptions:
+    """How CSV is written, out of a query that no dependency has read."""
+    return CsvOptions(
+        delimiter=query.get("delimiter"),
+        decimal=query.get("decimal"),
+        encoding=query.get("encoding"),
+        missing_values=tuple(query.getlist("missing_values")),
+        target=query.get("target"),
+    )
+
+
+CSV_PARAMETERS: list[dict[str, Any]] = [
+    {"name": name, "in": "query", "required": False, "description": description, "schema": {"type": "string"}}
+    for name, description in {
+        "target": "A column of labels in CSV, which is left out.",
+        "delimiter": "What separates the cells of CSV.",
+        "decimal": "What stands before decimals in CSV.",
+        "encoding": f"Of CSV: {', '.join(ENCODINGS)}.",
+        "missing_values": "What stands for a gap in CSV.",
+    }.items()
+]
 TableQuery: TypeAlias = Annotated[UploadOptions, Depends(get_options)]

@@ -14,10 +14,10 @@ from melm.preprocess import needs_encoder
 from melm.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
 from melm.table import Table
 from service import codecs
-from service.cells import escape, read_cells
+from service.cells import read_cells
 from service.codecs import Codec, Limits
 from service.codecs.table import SHOWN_ERRORS, Array
-from service.errors import FieldError, Invalid
+from service.errors import FieldError, Invalid, escape
 from service.inspection import check_training_data, label_errors
 from worker.contract.records import ColumnRecord
 from worker.contract.table_part import TablePart

@@ -1,92 +1,57 @@
-"""CSV: a header row, commas, UTF-8; read row by row into packed floats."""
+"""CSV, in the dialect that it is found in."""
 
 from __future__ import annotations
 
 import csv
 import io
-from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import numpy as np
+import melm.table
+from melm.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader, Problem
+from melm.roles import Role, RolesError, labels_of
+from service.codecs.table import SHOWN_ERRORS, Answer, Array, Codec, Limits, Table, as_features, check_size
+from service.errors import FieldError, Invalid, Malformed, escape
 
-from service.codecs.table import Answer, Array, Codec, Limits, Table, cell_errors, check_size, labels_of
-from service.errors import FieldError, Invalid, Malformed
+PIECE_BYTES = 1 << 20
+
+
+def read_table(body: bytes, limits: Limits, options: CsvOptions) -> melm.table.Table:
+    """Columns of numbers and of text, with gaps."""
+    try:
+        reader = CsvReader(options)
+        for begin in range(0, len(body), PIECE_BYTES):
+            reader.feed(body[begin : begin + PIECE_BYTES])
+            check_size(reader.n_rows, len(reader.names), limits)
+        table = reader.finish()
+    except CsvEncodingError as error:
+        raise Malformed(f"{error}; set {error.problems[0].fix}") from None
+    except CsvError as error:
+        raise Invalid(map(as_field_error, error.problems)) from None
+    check_size(len(table), len(table.names), limits)
+    return table
+
+
+def as_field_error(problem: Problem) -> FieldError:
+    """A problem of a file, at the row and the column."""
+    place = [str(part) for part in (problem.row, problem.column) if part is not None]
+    return FieldError("".join(f"/{escape(part)}" for part in place), str(problem), problem.fix)
 
 
 def decode(body: bytes, limits: Limits, target: str | None = None) -> Table:
-    """A table whose columns are named by the header; `target` names the column of labels."""
-    try:
-        rows = csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
-        names = next(rows, [])
-        check_header(names, target, limits)
-        label_index = None if target is None else names.index(target)
-        return read_rows(rows, names, label_index, limits)
-    except UnicodeDecodeError as error:
-        raise Malformed(f"the CSV is not UTF-8: {error.reason} at byte {error.start}") from None
-    except csv.Error as error:
-        raise Malformed(f"the CSV cannot be parsed: {error}") from None
-
-
-def check_header(names: list[str], target: str | None, limits: Limits) -> None:
-    """Refuse a header without usable names."""
-    check_size(0, len(names), limits)
-    errors = []
-    if not names or names == [""]:
-        errors.append(FieldError("", "the CSV is empty", "send a header row, then one line a row"))
-    elif len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        detail = f"columns are named twice: {', '.join(twice)}"
-        errors.append(FieldError("", detail, "give every column a name of its own"))
-    if target is not None and target not in names:
-        errors.append(FieldError("", f"there is no column {target!r}", f"columns: {', '.join(names[:50])}"))
+    """A matrix whose columns are named by the header; `target` names the column of labels."""
+    found = read_table(body, limits, CsvOptions(others=Role.NUMERIC, target=target))
+    errors = [
+        FieldError(f"/{row}/{escape(name)}", f"row {row}, column {name!r}: the value is missing", "fill it in")
+        for name in found.names
+        for row in found.is_missing(name).nonzero()[0][:SHOWN_ERRORS].tolist()
+    ]
     if errors:
-        raise Invalid(errors)
-
-
-def read_rows(rows: Iterator[list[str]], names: list[str], label_index: int | None, limits: Limits) -> Table:
-    """All rows after the header; everything that is wrong with them is reported together."""
-    values = array("d")
-    labels: list[str] = []
-    ragged: list[FieldError] = []
-    wrong: list[tuple[int, int, str]] = []
-    n_rows = 0
-    for index, row in enumerate(row for row in rows if row):
-        n_rows = index + 1
-        check_size(n_rows, len(names), limits)
-        if len(row) != len(names):
-            ragged.append(FieldError(f"/{index}", f"row {index} has {len(row)} values, the header has {len(names)}"))
-            continue
-        if label_index is not None:
-            labels.append(row.pop(label_index))
-        try:
-            values.extend(map(float, row))
-        except ValueError:
-            wrong += [(index, column, detail) for column, cell in enumerate(row) if (detail := wrong_cell(cell))]
-    errors = ragged[:100] + cell_errors(wrong, "", "send a number; encode text columns as numbers")
-    if errors:
-        raise Invalid(errors)
-    features = [name for index, name in enumerate(names) if index != label_index]
-    X = np.frombuffer(values, np.float64).reshape(n_rows, len(features))
-    y = None if label_index is None else labels_of(typed(labels))
-    return Table(X, y, tuple(features))
-
-
-def wrong_cell(cell: str) -> str | None:
-    """What is wrong with a cell that should be a number."""
+        raise Invalid(errors[:SHOWN_ERRORS])
     try:
-        float(cell)
-    except ValueError:
-        return f"{cell[:40]!r} is not a number" if cell.strip() else "the value is missing"
-    return None
-
-
-def typed(labels: list[str]) -> list[int] | list[str]:
-    """Whole numbers where every label is written as one ("007" is not); text otherwise, for CSV knows no types."""
-    if all(label.removeprefix("-").isdecimal() and label.isascii() and len(label) < 19 for label in labels):
-        numbers = list(map(int, labels))
-        if list(map(str, numbers)) == labels:
-            return numbers
-    return labels
+        labels = None if target is None else labels_of(found, target)
+    except RolesError as error:
+        raise Invalid([FieldError("/y", str(error))]) from None
+    return Table(as_features(found.numbers, limits), labels, found.number_names)
 
 
 def encode(answer: Answer) -> bytes:

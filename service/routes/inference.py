@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from json import dumps
 from typing import Annotated
 
@@ -17,9 +16,10 @@ from service.direct_route import DirectRoute
 from service.inspection import check_known_labels
 from service.model_cache import CachedModel
 from service.openapi import body, problems
-from service.rows import Rows, read_rows
+from service.rows import FOUND_OUT, Rows, read_rows, with_remarks
 from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
 from service.security import Scope
+from service.table_query import CSV_PARAMETERS, TableQuery, parse_query
 
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"], route_class=DirectRoute)
 
@@ -27,7 +27,7 @@ INLINE_BYTES = 4096  # bodies up to this size are answered at once: a thread wou
 MAX_HEADER = 4000  # what proxies let through
 NEGOTIATED = """Body and answer may also be `text/csv`, `application/x-npy`, `application/x-npz`,
 `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`; Content-Type and Accept say which."""
-ROWS = body("RowsByPosition", "RowsByName", shown=examples.ROWS)
+ROWS = body("RowsByPosition", "RowsByName", shown=examples.ROWS) | {"parameters": CSV_PARAMETERS}
 PROBLEMS = problems(400, 404, 406, 408, 410, 413, 415, 422)
 
 
@@ -41,9 +41,10 @@ async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, R
     content = await get_body(request, context)
     reader = codec_for_body(request.headers.get("content-type"))
     writer = codec_for_answer(request.headers.get("accept"), default=reader)
+    written = parse_query(request.query_params) if reader.media_type == "text/csv" else FOUND_OUT
 
     def work(cached: CachedModel) -> tuple[bytes, Answer]:
-        rows = read_rows(reader, content, context.settings.limits, cached.model)
+        rows = read_rows(reader, content, context.settings.limits, cached.model, written)
         answer = with_remarks(ask(cached, rows), rows, cached.model.id_name)
         return writer.encode(answer), answer
 
@@ -58,14 +59,6 @@ async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, R
     if answer.warnings:
         headers["Melm-Warnings"] = dumps(answer.warnings)[:MAX_HEADER]
     return Response(encoded, headers=headers, media_type=writer.media_type)
-
-
-def with_remarks(answer: Answer, rows: Rows, id_name: str | None) -> Answer:
-    """The answer with what the rows are called and what is to be said about them."""
-    if rows.ids is None or id_name is None:
-        return answer if not rows.warnings else replace(answer, warnings=rows.warnings)
-    arrays, columns = {**answer.arrays, "ids": rows.ids}, (*answer.columns, id_name)
-    return replace(answer, arrays=arrays, columns=columns, warnings=rows.warnings)
 
 
 def transform_rows(cached: CachedModel, rows: Rows) -> Answer:
@@ -156,13 +149,13 @@ def score(
     tenant: PredictTenant,
     model_id: ModelId,
     content: Body,
-    target: Annotated[str | None, Query(description="The column of labels, in CSV, Arrow and Parquet.")] = None,
+    table: TableQuery,
 ) -> ScoreOut:
     """How well a model does on rows whose labels are known."""
     codec = codec_for_body(request.headers.get("content-type"))
     cached = context.models.get(tenant, model_id)
     model = cached.model
-    rows = read_rows(codec, content, context.settings.limits, model, target)
+    rows = read_rows(codec, content, context.settings.limits, model, table.csv)
     y = check_known_labels(rows.y, len(rows.X), model.classes)
     return ScoreOut(
         model_id=cached.id,

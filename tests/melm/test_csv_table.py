@@ -128,6 +128,12 @@ def test_files_without_a_table(text: str, word: str) -> None:
         read_text(text, target="y" if "column" in word else None)
 
 
+def test_options_that_no_file_can_be_written_with() -> None:
+    with pytest.raises(CsvError) as caught:
+        read_text("a,b\n1,2\n", delimiter="ab", decimal="x", encoding="zip")
+    assert len(caught.value.problems) == 3
+
+
 def test_a_column_without_a_name_gets_one() -> None:
     assert read_text(",x\na,1\nb,2\n").names == ("column 1", "x")
 

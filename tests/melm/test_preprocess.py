@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,7 +100,7 @@ def test_a_table_of_numbers_without_gaps_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("method", ["lda", "melm"])
 def test_the_same_table_cleaned_by_hand_gives_the_same_model(method: str) -> None:
     table, labels = messy()
-    parameters = {"n_components": 1, **({"n_starts": 2} if method == "melm" else {})}
+    parameters: dict[str, Any] = {"n_components": 1, **({"n_starts": 2} if method == "melm" else {})}
     model = fit(Labelled.of_table(table, labels), method, **parameters)
 
     frame = pd.DataFrame({name: table.cells(name) for name in table.names})
@@ -167,7 +168,9 @@ def test_validation_leaks_nothing() -> None:
     labels = ["a"] * len(frequent) + ["b"] * len(rare)
     data = Labelled.of_table(Table.of_cells({"visits": [*frequent, *rare], "noise": noise}), labels)
 
-    leaky = np.where(data.X[:, data.names().index("visits (other)")] == 1, 1, 0)  # type: ignore[union-attr]
+    names = data.names()
+    assert names is not None
+    leaky = data.X[:, names.index("visits (other)")].astype(np.intp)
     assert balanced_accuracy(data.codes, leaky) == 1.0
     validation = fit(data, validation=Validation(folds=5, repeats=2), n_components=1).card["validation"]
     assert validation["interval"][0] < 0.5

@@ -164,16 +164,20 @@ class TestRefusal:
 
     @pytest.mark.parametrize(
         ("text", "pointer"),
-        [("a,y\n1", "/0"), ("a,y\nx,1", "/0/0"), ("a,y\n,1", "/0/0"), ("a,a\n1,2", ""), ("", ""), ("a,b\n1,2", "")],
+        [("a,y\n1", "/0"), ("a,y\nx,1", "/0/a"), ("a,y\n,1", "/0/a"), ("a,a\n1,2", ""), ("", ""), ("a,b\n1,2", "")],
     )
     def test_csv_content(self, text: str, pointer: str) -> None:
         with pytest.raises(Invalid) as caught:
             CSV.decode(text.encode(), LIMITS, "y")
         assert pointer in pointers(caught.value)
 
-    @pytest.mark.parametrize("body", [b"a,y\n\xff,1", b'a,y\n"1', b"a,y\n" + b"1" * 200_000 + b",1"])
-    def test_csv_that_is_none(self, body: bytes) -> None:
-        with pytest.raises(Malformed):
+    def test_csv_that_is_no_text(self) -> None:
+        with pytest.raises(Malformed, match="encoding"):
+            CSV.decode(b"a,y\n\xff,1", LIMITS, "y")
+
+    @pytest.mark.parametrize("body", [b'a,y\n"1', b"a,y\n" + b"1" * 200_000 + b",1"])
+    def test_csv_with_cells_that_are_none(self, body: bytes) -> None:
+        with pytest.raises(Invalid):
             CSV.decode(body, LIMITS, "y")
 
     @pytest.mark.parametrize(
