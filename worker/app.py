@@ -12,6 +12,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VEC
 
 from typing import Any
 
+from billiard import pool
 from celery import Celery, signals
 from threadpoolctl import threadpool_limits
 
@@ -38,6 +39,11 @@ def worker_settings(settings: Settings) -> dict[str, Any]:
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
     }
+
+
+# For so many tenths of a second a child that ends waits until its parent has read its last words; by default it is half a
+# minute, and all of it where another child was lost before. What a turn leaves behind is in the store: no need to wait.
+pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
 
 
 def create_app(settings: Settings, library: Library) -> Celery:
