@@ -70,9 +70,8 @@ export class Stage {
   show() {
     const { positions, codes, kinds } = this.cloud;
     const shown = [...codes.keys()].filter((index) => this.isShown(index));
-    const isCrowded = shown.length > CROWD;
-    const shrink = isCrowded ? 0.6 : 1;
-    this.node.classList.toggle("crowded", isCrowded);
+    const shrink = shown.length > CROWD ? 0.6 : 1;
+    this.node.classList.toggle("crowded", shown.length > 4 * CROWD);
     const ink = bytesOf(getComputedStyle(document.documentElement).getPropertyValue("--ink").trim());
     this.layer.setPoints({
       positions: Float32Array.from(shown.flatMap((index) => [...positions.subarray(3 * index, 3 * index + 3)])),
