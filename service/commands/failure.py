@@ -1,4 +1,4 @@
-"""What a failed command says, in one line, and the exit code that it leaves."""
+"""What a failed command says, in one line for each problem, and the exit code that it leaves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ExitCode(IntEnum):
 
 
 class CommandError(Exception):
-    """Why a command cannot be carried out."""
+    """Why a command cannot be carried out, one problem a line."""
 
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.WRONG_INPUT) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class Outcome:
 
 @contextmanager
 def explained() -> Iterator[Outcome]:
-    """Turn what goes wrong inside into one line on standard error and an exit code."""
+    """Turn what goes wrong inside into lines on standard error and an exit code."""
     outcome = Outcome()
     try:
         yield outcome
@@ -63,7 +63,7 @@ def explained() -> Iterator[Outcome]:
         if code is None:
             raise
         outcome.exit_code = code
-        say(str(error))
+        say(describe(error))
 
 
 def exit_code_of(error: Exception) -> ExitCode | None:
@@ -84,6 +84,14 @@ def exit_code_of(error: Exception) -> ExitCode | None:
     return next((code for kind, code in table.items() if isinstance(error, kind)), None)
 
 
+def describe(error: Exception) -> str:
+    """What is wrong, one problem a line. A service may have said several at once."""
+    from melm.remote import Problem
+
+    return "\n".join(map(str, error.errors)) if isinstance(error, Problem) and error.errors else str(error)
+
+
 def say(message: str) -> None:
-    """One line on standard error."""
-    sys.stderr.write(f"melm: {' '.join(message.split())}\n")
+    """One line on standard error for each of the message."""
+    for line in message.splitlines():
+        sys.stderr.write(f"melm: {' '.join(line.split())}\n")

@@ -1,0 +1,100 @@
+"""Tables on their way: files and bytes as they are, rows by name as JSON, data frames with text or gaps as Arrow."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.remote.arrays import NPZ, names_of
+
+CSV = "text/csv"
+JSON = "application/json"
+PARQUET = "application/vnd.apache.parquet"
+ARROW = "application/vnd.apache.arrow.stream"
+FIRST_BYTES = {b"PK\x03\x04": NPZ, b"PAR1": PARQUET, b"\xff\xff\xff\xff": ARROW}
+PIECE_BYTES = 1 << 20
+
+Rows: TypeAlias = npt.ArrayLike | PathLike[str] | Sequence[Mapping[str, Any]]
+
+
+class FilePieces:
+    """The bytes of a file, read as they are sent, and from the beginning again where they are sent again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._path.open("rb") as file:
+            while piece := file.read(PIECE_BYTES):
+                yield piece
+
+
+@dataclass(frozen=True)
+class TableBody:
+    """What is sent, and what it is."""
+
+    content: bytes | FilePieces
+    media_type: str
+    headers: dict[str, str] = field(default_factory=dict)  # beside the media type
+
+
+def table_body(rows: object) -> TableBody | None:
+    """The body of what is a table: a file's path, its bytes, rows by name, or a data frame with text or gaps.
+
+    None for everything that is a matrix.
+    """
+    if isinstance(rows, bytes):
+        return TableBody(rows, media_type_of(rows))
+    if isinstance(rows, str | PathLike):
+        return file_body(Path(rows))
+    if isinstance(rows, Sequence) and len(rows) and all(isinstance(row, Mapping) for row in rows):
+        document = {"rows": [{name: plain(cell) for name, cell in row.items()} for row in rows]}
+        return TableBody(json.dumps(document, allow_nan=False).encode(), JSON)
+    if names_of(rows) is not None and not is_matrix(rows):
+        return TableBody(arrow_stream(rows), ARROW)
+    return None
+
+
+def file_body(path: Path) -> TableBody:
+    """A file, which is not read at once."""
+    with path.open("rb") as file:
+        media_type = media_type_of(file.read(4))
+    return TableBody(FilePieces(path), media_type, {"Content-Length": str(path.stat().st_size)})
+
+
+def media_type_of(content: bytes) -> str:
+    """What a file is, by its first bytes; CSV where they say nothing else."""
+    return FIRST_BYTES.get(content[:4], CSV)
+
+
+def is_matrix(frame: object) -> bool:
+    """Whether a data frame holds numbers only, and one in every cell."""
+    values = np.asarray(frame)
+    return values.dtype.kind in "fiub" and not (values.dtype.kind == "f" and bool(np.isnan(values).any()))
+
+
+def plain(cell: Any) -> Any:
+    """A cell as JSON knows it: NumPy's values as Python's, and NaN, which is how many programs write a gap, as null."""
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def arrow_stream(frame: Any) -> bytes:
+    """The columns of a data frame with their types. The index of pandas is none of them."""
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    table = pa.table(frame.reset_index(drop=True) if hasattr(frame, "reset_index") else frame)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

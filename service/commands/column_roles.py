@@ -1,0 +1,40 @@
+"""What the columns of a table are taken for, and why, as lines for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+SHOWN_COLUMNS = 50
+
+
+def role_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Name, role and reason of each column, side by side; of very wide tables the first ones."""
+    table = [(each["name"], str(each["role"]), each["reason"]) for each in columns]
+    shown = table[:SHOWN_COLUMNS]
+    widths = [max((len(row[place]) for row in shown), default=0) for place in (0, 1)]
+    for name, role, reason in shown:
+        yield f"  {name:<{widths[0]}}  {role:<{widths[1]}}  {reason}"
+    if len(table) > len(shown):
+        yield f"  and {len(table) - len(shown)} more"
+
+
+def say_roles(columns: Iterable[Mapping[str, Any]]) -> None:
+    """On standard error, beside the answer."""
+    sys.stderr.write("melm: columns are taken as follows; --columns NAME=ROLE changes it\n")
+    for line in role_lines(columns):
+        sys.stderr.write(f"{line}\n")
+
+
+def kind_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Name and kind of each column that a model has learned from, and what it made of gaps and text."""
+    return role_lines({"name": each["name"], "role": each["kind"], "reason": remark(each)} for each in columns)
+
+
+def remark(column: Mapping[str, Any]) -> str:
+    """What a model knows of a column."""
+    if column["kind"] == "numeric":
+        return f"gaps take {column['median']:.4g} and are flagged" if column["has_gaps"] else "no gaps"
+    parts = [*column["categories"], *(["other"] if column["has_other"] else [])]
+    return ", ".join([*parts, *(["missing"] if column["has_gaps"] else [])])
