@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from melm.csv_table import CsvOptions
+from melm.labelled import Labelled
 from melm.preprocess import needs_encoder
 from melm.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
 from melm.table import Table
@@ -112,6 +113,17 @@ def as_upload(found: Sorted, labels: Array) -> Upload:
     numbers[np.isnan(numbers)] = np.nan  # one of the many, so that equal tables have equal hashes
     part = TablePart(features.text_names, features.codes, features.categories, found.ids, found.groups)
     return Upload(numbers, labels, features.names, part)
+
+
+def labelled_rows(upload: Upload) -> Labelled:
+    """The rows for a fit in this process."""
+    names, part = upload.feature_names, upload.part
+    if part is None or names is None:
+        return Labelled.check(upload.X, upload.y, None if names is None else list(names))
+    numbers = tuple(name for name in names if name not in part.text_names)
+    table = Table(names, numbers, upload.X, part.text_names, part.codes, part.categories)
+    id_name = next((column.name for column in upload.columns or () if column.role == Role.ID), None)
+    return Labelled.of_table(table, upload.y, part.groups, id_name)
 
 
 def describe(table: Table, roles: Mapping[str, Proposal]) -> list[ColumnRecord]:

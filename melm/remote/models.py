@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.remote import arrays
-from melm.remote.arrays import NPY, NPZ, Array
+from melm.remote.arrays import CSV, NPY, NPZ, Array
 from melm.remote.connection import Connection
 from melm.remote.records import ModelRecord
 
 if TYPE_CHECKING:
     from melm.estimator import MELM
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says about rows, and what it made no use of or had not seen."""
+
+    content: bytes
+    warnings: list[str]
 
 
 class Model:
@@ -57,6 +67,17 @@ class Model:
         response = self._post("predict_proba", X, accept=NPZ, params={"log_density": "true"})
         density: Array = arrays.read(response)["log_density"]
         return density
+
+    def ask(self, question: str, content: bytes, media_type: str, accept: str, **options: Any) -> Answer:
+        """What the model says to `transform`, `predict`, `predict_proba` or `score` about the rows of a file."""
+        response = self._connection.send(
+            "POST",
+            self._path(f"/{question}"),
+            headers={"Content-Type": media_type, "Accept": accept},
+            content=content,
+            params={name: value for name, value in options.items() if value is not None},
+        )
+        return Answer(response.content, json.loads(response.headers.get("Melm-Warnings", "[]")))
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> dict[str, Any]:
         """Balanced accuracy, accuracy, log loss, confusion and divergence on labeled rows."""
@@ -104,6 +125,8 @@ class Model:
         return answer
 
     def _post(self, question: str, X: npt.ArrayLike, accept: str, **options: Any) -> bytes:
+        if (table := arrays.table_of(X)) is not None:
+            return self.ask(question, table, CSV, accept, **options.get("params", {})).content
         rows, named = arrays.as_rows(X), feature_names(X)
         content = arrays.write_npz(X=rows, **named) if named else arrays.write_npy(rows)
         headers = {"Content-Type": NPZ if named else NPY, "Accept": accept}

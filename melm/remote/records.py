@@ -44,6 +44,7 @@ class Dataset(Record):
     class_counts: list[int]
     constant_columns: list[int]
     feature_names: list[str] | None
+    columns: list[dict[str, Any]] | None  # of a table: name, role, reason, gaps and categories of each
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from service.commands.options import add_command, add_json, add_table, add_url
+from service.commands.options import add_columns, add_command, add_json, add_table, add_url
 
 if TYPE_CHECKING:
     from melm.remote import Fit, Model
@@ -27,6 +27,7 @@ def add(commands: Commands) -> None:
         "melm fit iris.csv --target species --starts 4 --watch --url http://127.0.0.1:8000",
     )
     add_table(command, help="the column of labels; an npz file has its own")
+    add_columns(command)
     command.add_argument("--method", default="melm", help="how the projection is found (%(default)s)")
     command.add_argument("--components", dest="n_components", type=int, metavar="K", help="its dimensions")
     command.add_argument("--starts", dest="n_starts", type=int, metavar="N", help="starts of the optimizer")
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
         raise CommandError("--output needs --watch: the model is there when the fit has ended", ExitCode.USAGE)
     names = ("n_components", "n_starts", "gamma", "seed")
     params = {name: value for name in names if (value := getattr(options, name)) is not None}
-    file = TableFile(options.table, options.target, labeled=True)
+    file = TableFile(options, labeled=True)
     if options.url is None:
         fit_here(options, file, params)
     else:
@@ -73,8 +74,7 @@ def fit_here(options: argparse.Namespace, file: TableFile, params: dict[str, Any
     from service.commands.output import write_bytes, write_facts, write_json
 
     output = options.output or LOCAL_OUTPUT
-    X, y = file.training_rows()
-    model = fit_locally(options.method, X, y, file.table.feature_names, params, options.folds)
+    model = fit_locally(options.method, file.training_rows(), params, options.folds)
     write_bytes(model_file.dump(model), output)
     if options.json:
         write_json({"model": output, "card": model.card})
@@ -88,9 +88,18 @@ def fit_there(options: argparse.Namespace, file: TableFile, params: dict[str, An
     from service.commands.facts import facts_of_fit, facts_of_model
     from service.commands.output import write_facts, write_json
 
-    X, y = file.training_rows()
+    file.training_rows()  # what is wrong with the file is best said with its lines
     with Client(options.url) as client:
-        dataset = client.datasets.upload(X, y, feature_names=file.table.feature_names)
+        dataset = client.datasets.upload_table(
+            file.content,
+            media_type=file.media_type,
+            target=file.written.target,
+            columns=file.written.columns,
+            delimiter=file.written.delimiter,
+            decimal=file.written.decimal,
+            encoding=file.written.encoding,
+            missing_values=file.written.missing_values,
+        )
         validation = {"folds": options.folds} if options.folds else None
         fit = client.fits.submit(dataset, method=options.method, params=params, validation=validation)
         document: Any = fit.record

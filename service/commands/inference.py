@@ -41,24 +41,20 @@ def add(commands: Commands) -> None:
 
 def run_predict(options: argparse.Namespace) -> None:
     """Predict a label for each row."""
-    from service.codecs import Answer
-    from service.commands.model_source import open_model
-    from service.commands.output import write_answer
-    from service.commands.table_file import TableFile
-
-    model, file = open_model(options), TableFile(options.table, options.target)
-    labels = model.predict(file.rows(model.n_features, model.feature_names))
-    write_answer(Answer({"predictions": labels}, ("prediction",), model.id), options.output, as_json=options.json)
+    answer("predict", options)
 
 
 def run_transform(options: argparse.Namespace) -> None:
     """Project the rows."""
-    from service.codecs import Answer
+    answer("transform", options)
+
+
+def answer(question: str, options: argparse.Namespace) -> None:
+    """Ask the model about the rows, and write what it says."""
     from service.commands.model_source import open_model
-    from service.commands.output import write_answer
+    from service.commands.output import media_type_of, write_bytes
     from service.commands.table_file import TableFile
 
-    model, file = open_model(options), TableFile(options.table, options.target)
-    Z = model.transform(file.rows(model.n_features, model.feature_names))
-    columns = tuple(f"z{index}" for index in range(Z.shape[1]))
-    write_answer(Answer({"Z": Z}, columns, model.id), options.output, as_json=options.json)
+    media_type = media_type_of(options.output, as_json=options.json)
+    model, file = open_model(options), TableFile(options)
+    write_bytes(model.answer(question, file, media_type), options.output)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from melm.labelled import Labelled
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Result, Stage, run_plan
 from melm.validation import Validation
-from service.codecs.table import Array
 from service.commands.failure import CommandError
+from service.upload import Upload, labelled_rows
 
 
-def fit_locally(
-    method: str, X: Array, y: Array, feature_names: Sequence[str] | None, params: dict[str, Any], folds: int
-) -> Model:
+def fit_locally(method: str, rows: Upload, params: dict[str, Any], folds: int) -> Model:
     """The model that a service would make of the same rows and parameters, bit for bit."""
     if method not in METHODS:
         raise CommandError(f"{method!r} is no method; methods: {', '.join(METHODS)}")
@@ -30,7 +26,7 @@ def fit_locally(
     except ValidationError as error:
         first = error.errors()[0]
         raise CommandError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    data = Labelled.check(X, y, None if feature_names is None else list(feature_names))
+    data = labelled_rows(rows)
 
     def run_stage(stage: Stage) -> list[Result]:
         units = tqdm(stage.units, desc=stage.name, leave=False, disable=None, file=sys.stderr)

@@ -6,9 +6,9 @@ from typing import Any
 
 from melm import model_file
 from melm.model import Model
-from service.codecs.table import Array
 from service.commands.failure import CommandError
-from service.commands.table_file import read_bytes
+from service.commands.model_source import say_warnings
+from service.commands.table_file import TableFile, read_bytes
 
 
 class LocalModel:
@@ -20,23 +20,28 @@ class LocalModel:
         except model_file.ModelFileError as error:
             raise CommandError(f"{path}: {error}") from None
         self.id = path
-        self.n_features = len(self.model.projection)
-        self.feature_names = self.model.feature_names
-        self.classes: Array = self.model.classes
 
-    def transform(self, X: Array) -> Array:
-        """Rows in the projection."""
-        return self.model.transform(X)
+    def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
+        """What the model says to `predict` or `transform` about the rows of a file."""
+        from service.codecs import CODECS, Answer
+        from service.rows import with_remarks
 
-    def predict(self, X: Array) -> Array:
-        """A label for each row."""
-        return self.model.predict(X)
+        rows = file.rows(self.model)
+        say_warnings(rows.warnings)
+        if question == "predict":
+            answer = Answer({"predictions": self.model.predict(rows.X)}, ("prediction",), self.id)
+        else:
+            Z = self.model.transform(rows.X)
+            answer = Answer({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), self.id)
+        return CODECS[media_type].encode(with_remarks(answer, rows, self.model.id_name))
 
-    def score(self, X: Array, y: Array) -> dict[str, Any]:
+    def score(self, file: TableFile) -> dict[str, Any]:
         """How well the model does on labeled rows."""
         from service import scoring
 
-        return {"n_rows": len(X), "classes": self.classes.tolist(), **scoring.score(self.model, X, y)}
+        rows, y = file.labeled_rows(self.model)
+        say_warnings(rows.warnings)
+        return {"n_rows": len(y), "classes": self.model.classes.tolist(), **scoring.score(self.model, rows.X, y)}
 
     def plot(self) -> str:
         """A drawing, as SVG."""

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, Protocol
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from service.codecs.table import Array
+if TYPE_CHECKING:
+    from service.commands.table_file import TableFile
 
 
 class ModelSource(Protocol):
     """What commands ask of a model, wherever it is."""
 
     id: str
-    n_features: int
-    feature_names: list[str] | None
-    classes: Array
 
-    def transform(self, X: Array) -> Array:
-        """Rows in the projection."""
+    def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
+        """What the model says to `predict` or `transform` about the rows of a file."""
 
-    def predict(self, X: Array) -> Array:
-        """A label for each row."""
-
-    def score(self, X: Array, y: Array) -> dict[str, Any]:
+    def score(self, file: TableFile) -> dict[str, Any]:
         """How well the model does on labeled rows."""
 
     def plot(self) -> str:
         """A drawing, as SVG."""
+
+
+def say_warnings(warnings: Sequence[str]) -> None:
+    """What is worth knowing and no reason to stop, on standard error."""
+    for warning in warnings:
+        sys.stderr.write(f"melm: {warning}\n")
 
 
 def open_model(options: argparse.Namespace) -> ModelSource:

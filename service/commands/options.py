@@ -52,6 +52,33 @@ def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
     """A table, and which of its columns holds labels."""
     command.add_argument("table", metavar="FILE", help="CSV with a header row, npz or Parquet; - reads standard input")
     command.add_argument("--target", metavar="COLUMN", **target)
+    written = command.add_argument_group("how CSV is written, where that is not found out")
+    written.add_argument("--delimiter", metavar="CHAR", help="what separates cells")
+    written.add_argument("--decimal", metavar="CHAR", help="what stands before decimals")
+    written.add_argument("--encoding", metavar="NAME", help="of the file, such as cp1252")
+    written.add_argument(
+        "--missing-values", metavar="TEXT", action="append", default=[], help="stands for a gap; may be repeated"
+    )
+
+
+def add_columns(command: argparse.ArgumentParser) -> None:
+    """Roles of columns, where the proposed ones are not right."""
+    command.add_argument(
+        "--columns",
+        metavar="NAME=ROLE",
+        type=column_role,
+        action="append",
+        default=[],
+        help="numeric, categorical, id, group, ignore or target; may be repeated",
+    )
+
+
+def column_role(given: str) -> tuple[str, str]:
+    """A column and its role."""
+    name, separator, role = given.rpartition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{given!r} is not NAME=ROLE")
+    return name, role
 
 
 def add_model(command: argparse.ArgumentParser) -> None:

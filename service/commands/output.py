@@ -8,28 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.commands.failure import CommandError
-
-if TYPE_CHECKING:
-    from service.codecs import Answer
 
 FORMATS = {".csv": "text/csv", ".npz": "application/x-npz", ".json": "application/json"}
 STANDARD = "-"
 
 
-def write_answer(answer: Answer, output: str, *, as_json: bool) -> None:
-    """An answer, in the format of the file's name; on standard output as CSV or JSON."""
-    from service.codecs import CODECS
-
+def media_type_of(output: str, *, as_json: bool) -> str:
+    """The format of an answer, by the file's name; on standard output CSV or JSON."""
     if output == STANDARD:
-        media_type = "application/json" if as_json else "text/csv"
-    elif (suffix := Path(output).suffix.lower()) in FORMATS:
-        media_type = FORMATS[suffix]
-    else:
-        raise CommandError(f"{output}: name a file that ends in {', '.join(FORMATS)}")
-    write_bytes(CODECS[media_type].encode(answer), output)
+        return "application/json" if as_json else "text/csv"
+    if (suffix := Path(output).suffix.lower()) in FORMATS:
+        return FORMATS[suffix]
+    raise CommandError(f"{output}: name a file that ends in {', '.join(FORMATS)}")
 
 
 def write_bytes(content: bytes, output: str) -> None:

@@ -32,9 +32,8 @@ def run(options: argparse.Namespace) -> None:
     from service.commands.output import text, write_columns, write_facts, write_json
     from service.commands.table_file import TableFile
 
-    model, file = open_model(options), TableFile(options.table, options.target, labeled=True)
-    X, y = file.labeled_rows(model.n_features, model.feature_names, model.classes)
-    scores = model.score(X, y)
+    model, file = open_model(options), TableFile(options, labeled=True)
+    scores = model.score(file)
     if options.json:
         write_json({"model_id": model.id, **scores})
         return

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-import numpy as np
-
 from melm.remote import Client, Model
-from service.codecs.table import Array
+from service.commands.model_source import say_warnings
+from service.commands.table_file import TableFile
 
 
 class ServiceModel:
@@ -15,24 +15,27 @@ class ServiceModel:
 
     def __init__(self, url: str, id: str) -> None:
         self._model: Model = Client(url).models[id]
-        found = self._model.describe()
-        self.id: str = found["id"]
-        self.n_features = len(found["projection"])
-        self.feature_names: list[str] | None = found["feature_names"]
-        self.classes: Array = np.array(found["classes"])
+        self.id: str = self._model.describe()["id"]
 
-    def transform(self, X: Array) -> Array:
-        """Rows in the projection."""
-        return self._model.transform(X)
+    def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
+        """What the model says to `predict` or `transform` about the rows of a file."""
+        answer = self._model.ask(question, file.content, file.media_type, media_type, **written(file))
+        say_warnings(answer.warnings)
+        return answer.content
 
-    def predict(self, X: Array) -> Array:
-        """A label for each row."""
-        return self._model.predict(X)
-
-    def score(self, X: Array, y: Array) -> dict[str, Any]:
+    def score(self, file: TableFile) -> dict[str, Any]:
         """How well the model does on labeled rows."""
-        return self._model.score(X, y)
+        answer = self._model.ask("score", file.content, file.media_type, "application/json", **written(file))
+        scores: dict[str, Any] = json.loads(answer.content)
+        say_warnings(scores.get("warnings") or ())
+        return scores
 
     def plot(self) -> str:
         """A drawing, as SVG."""
         return self._model.plot()
+
+
+def written(file: TableFile) -> dict[str, Any]:
+    """How the file is written, as far as that was said."""
+    options = {name: getattr(file.written, name) for name in ("target", "delimiter", "decimal", "encoding")}
+    return {**options, "missing_values": list(file.written.missing_values)}

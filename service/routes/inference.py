@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from json import dumps
 from typing import Annotated
 
@@ -24,7 +24,7 @@ from service.table_query import CSV_PARAMETERS, TableQuery, parse_query
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"], route_class=DirectRoute)
 
 INLINE_BYTES = 4096  # bodies up to this size are answered at once: a thread would cost more than the work
-MAX_HEADER = 4000  # what proxies let through
+MAX_HEADER = 6000  # what proxies let through
 NEGOTIATED = """Body and answer may also be `text/csv`, `application/x-npy`, `application/x-npz`,
 `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`; Content-Type and Accept say which."""
 ROWS = body("RowsByPosition", "RowsByName", shown=examples.ROWS) | {"parameters": CSV_PARAMETERS}
@@ -57,8 +57,16 @@ async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, R
     context.metrics.count_payload("out", writer.media_type, len(encoded))
     headers = {"Melm-Model-Id": cached.id, "Vary": "Accept"}
     if answer.warnings:
-        headers["Melm-Warnings"] = dumps(answer.warnings)[:MAX_HEADER]
+        headers["Melm-Warnings"] = as_header(answer.warnings)
     return Response(encoded, headers=headers, media_type=writer.media_type)
+
+
+def as_header(warnings: Sequence[str]) -> str:
+    """As many of the warnings as a header holds, as JSON."""
+    shown = list(warnings)
+    while len(dumps(shown)) > MAX_HEADER:
+        shown.pop()
+    return dumps(shown)
 
 
 def transform_rows(cached: CachedModel, rows: Rows) -> Answer:

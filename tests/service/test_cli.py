@@ -26,6 +26,7 @@ from service.commands.failure import CommandError, ExitCode, explained
 from tests.running_service import RunningService
 from tests.servers import ROOT, wait_until
 from tests.service import samples
+from tests.service.test_tables import messy_csv, messy_rows
 
 HEAVY = {"celery", "fastapi", "httpx2", "numpy", "pydantic", "redis", "scipy", "shtab", "sklearn", "tqdm", "uvicorn"}
 QUICK = ["--starts", "2", "--folds", "0", "--seed", "3"]
@@ -170,14 +171,26 @@ def test_a_plot(melm: Melm, model_path: str, name: str, begins: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("a,b,y\n1,2,u\n1,x,v\n", [], "bad.csv: row 2 (line 3), column 'b': 'x' is not a number"),
-        ("y,a,b\nu,1,2\n\nv,,4\n", [], "bad.csv: row 2 (line 4), column 'a': the value is missing"),
-        ("a,b,y\n1,2,u\n1,nan,v\n", [], "bad.csv: row 2 (line 3), column 'b': nan is not finite (and more)"),
-        ("a,b,y\n1,2,u\n1,2,3,v\n", [], "bad.csv: row 2 (line 3): has 4 values, the header has 3"),
-        ('a,b,y\n1,2,"u\nv"\n1,x,v\n', [], "bad.csv: row 2 (line 4), column 'b': 'x' is not a number"),
-        ("a,b\n1,2\n", [], "bad.csv: there is no column 'y'; columns: a, b"),
+        (
+            "a,b,y\n" + "1,2,u\n3,4,v\n\n" * 5 + "1,x,v\n",
+            [],
+            "bad.csv: row 11 (line 17), column 'b': 'x' is not a number, as the others are; missing_values='x' where "
+            "it stands for a gap; columns={'b': 'categorical'} where the column is text",
+        ),
+        (
+            'a,b,y\n1,2,"u\nv"\n1,2,3,v\n',
+            [],
+            "bad.csv: row 2 (line 4): there are 4 cells, the header has 3; delimiter, where cells are not separated by "
+            "','; else mend the row",
+        ),
+        (
+            "a,b\n1,2\n",
+            [],
+            "bad.csv: there is no column 'y'; columns: a, b (cells are separated by ',': is that right? delimiter sets "
+            "it)",
+        ),
         ("a,y\n1,u\n2,u\n", [], "bad.csv: there is 1 class, not 2 or more; send rows of two classes"),
-        ("", [], "bad.csv: the CSV is empty; send a header row, then one line a row (and more)"),
+        ("", [], "bad.csv: the CSV is empty; send a header row, then one line a row"),
         ("a,y\n1,u\n", ["--components", "x"], None),
     ],
 )
@@ -190,6 +203,21 @@ def test_a_bad_file_gets_one_line(melm: Melm, content: str, arguments: list[str]
         assert caught.value.code == ExitCode.USAGE
     else:
         assert melm(*ask, code=ExitCode.WRONG_INPUT) == f"melm: {message}\n"
+
+
+def test_a_table_with_every_mess_here_and_there(melm: Melm, service: RunningService) -> None:
+    Path("messy.csv").write_bytes(messy_csv(messy_rows()))
+    ask = ("fit", "messy.csv", "--target", "Befund", "--columns", "PLZ=ignore", *QUICK)
+    melm(*ask)
+    fitted = json.loads(melm(*ask, "--url", service.url, "--watch", "--json", "--output", "there.npz"))
+    assert Path("there.npz").read_bytes() == Path("model.npz").read_bytes()
+    assert [column["name"] for column in fitted["card"]["columns"]] == ["Größe", "Farbe", "Gewicht, kg"]
+    for command in ("predict", "transform"):
+        rows = ("messy.csv", "--target", "Befund")
+        here = melm(command, "model.npz", *rows)
+        assert here == melm(command, fitted["id"], *rows, "--url", service.url)
+        assert here.splitlines()[0].endswith(",Nr")
+    assert json.loads(melm("score", "model.npz", *rows, "--json"))["n_rows"] == 90
 
 
 def test_files_that_cannot_be_read_are_named(melm: Melm, model_path: str) -> None:
