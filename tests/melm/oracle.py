@@ -23,7 +23,7 @@ def covariance(rows: Array, kind: str, spread: Array) -> Array:
 def smoothing(rows: Array, kind: str, spread: Array, k: int, gamma: float) -> Array:
     """h^2 C with Silverman's h."""
     h = gamma * (4 / (k + 2)) ** (1 / (k + 4)) * len(rows) ** (-1 / (k + 4))
-    return h**2 * covariance(rows, kind, spread)
+    return np.array(h**2 * covariance(rows, kind, spread))
 
 
 def potential(A: Array, B: Array, H: Array, V: Array) -> tuple[float, Array]:

@@ -56,7 +56,7 @@ def test_finds_the_two_informative_directions(covariance: melm.Covariance) -> No
     X[y == 1, 5] *= 4
     mixing = projection(8, 8)
     found = MELM(covariance=covariance, n_starts=6, random_state=0).fit(X @ mixing, y)
-    truth = np.linalg.inv(mixing)[:, [2, 5]]
+    truth: Array = np.array(np.linalg.inv(mixing)[:, [2, 5]], dtype=np.float64)
     assert principal_cosines(found.projection_, truth).min() > 0.9
     assert found.score(X @ mixing, y) > 0.93
 

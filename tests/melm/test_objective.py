@@ -150,12 +150,17 @@ def test_classes_of_very_different_spread() -> None:
 
 
 def test_ten_classes_share_their_characteristic_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    from melm.potential.transform import Separable
+    from melm.potential.transform import Separable, Spectrum
 
     X, y = load_digits(return_X_y=True)
     calls = []
     forward = Separable.forward
-    monkeypatch.setattr(Separable, "forward", lambda self, weights: calls.append(1) or forward(self, weights))
+
+    def counted(self: Separable, weights: Array | None = None) -> Spectrum:
+        calls.append(1)
+        return forward(self, weights)
+
+    monkeypatch.setattr(Separable, "forward", counted)
     melm.Divergence(X, y, form="spectral").value_and_gradient(projection(64, 2))
     assert len(calls) == 10
 
