@@ -1,11 +1,10 @@
-"""Tables on their way: files and bytes as they are, rows by name as JSON, data frames with text or gaps as Arrow."""
+"""Tables on their way: files and bytes as they are; rows by name, and data frames with text or gaps, as JSON."""
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.remote.arrays import NPZ, names_of
+from melm.remote.arrays import NPZ, as_labels, names_of
 
 CSV = "text/csv"
 JSON = "application/json"
@@ -22,6 +21,7 @@ PARQUET = "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
 FIRST_BYTES = {b"PK\x03\x04": NPZ, b"PAR1": PARQUET, b"\xff\xff\xff\xff": ARROW}
 PIECE_BYTES = 1 << 20
+NUMBERS = (bool, int, float, np.number, np.bool_)
 
 Rows: TypeAlias = npt.ArrayLike | PathLike[str] | Sequence[Mapping[str, Any]]
 
@@ -47,21 +47,28 @@ class TableBody:
     headers: dict[str, str] = field(default_factory=dict)  # beside the media type
 
 
-def table_body(rows: object) -> TableBody | None:
+def table_body(rows: object, y: npt.ArrayLike | None = None) -> TableBody | None:
     """The body of what is a table: a file's path, its bytes, rows by name, or a data frame with text or gaps.
 
-    None for everything that is a matrix.
+    None for everything that is a matrix. The labels of a file are in one of its columns, those of rows may be `y`.
     """
-    if isinstance(rows, bytes):
-        return TableBody(rows, media_type_of(rows))
-    if isinstance(rows, str | PathLike):
-        return file_body(Path(rows))
+    if isinstance(rows, bytes | str | PathLike):
+        if y is not None:
+            raise ValueError("The labels of a file are in one of its columns: name it by target instead of giving y.")
+        return TableBody(rows, media_type_of(rows)) if isinstance(rows, bytes) else file_body(Path(rows))
     if isinstance(rows, Sequence) and len(rows) and all(isinstance(row, Mapping) for row in rows):
-        document = {"rows": [{name: plain(cell) for name, cell in row.items()} for row in rows]}
-        return TableBody(json.dumps(document, allow_nan=False).encode(), JSON)
+        return rows_body(rows, y)
     if names_of(rows) is not None and not is_matrix(rows):
-        return TableBody(arrow_stream(rows), ARROW)
+        return rows_body(records_of(rows), y)
     return None
+
+
+def rows_body(rows: Iterable[Mapping[str, Any]], y: npt.ArrayLike | None) -> TableBody:
+    """Rows by name."""
+    document: dict[str, Any] = {"rows": [{name: plain(cell) for name, cell in row.items()} for row in rows]}
+    if y is not None:
+        document["y"] = as_labels(y).tolist()
+    return TableBody(json.dumps(document, allow_nan=False).encode(), JSON)
 
 
 def file_body(path: Path) -> TableBody:
@@ -79,22 +86,19 @@ def media_type_of(content: bytes) -> str:
 def is_matrix(frame: object) -> bool:
     """Whether a data frame holds numbers only, and one in every cell."""
     values = np.asarray(frame)
+    if values.dtype.kind == "O" and all(isinstance(cell, NUMBERS) for cell in values.flat):
+        values = values.astype(np.float64)
     return values.dtype.kind in "fiub" and not (values.dtype.kind == "f" and bool(np.isnan(values).any()))
+
+
+def records_of(frame: Any) -> Iterable[Mapping[str, Any]]:
+    """The rows of a data frame of polars or pandas by name, None where there are gaps."""
+    if hasattr(frame, "to_dicts"):
+        return frame.to_dicts()  # type: ignore[no-any-return]
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")  # type: ignore[no-any-return]
 
 
 def plain(cell: Any) -> Any:
     """A cell as JSON knows it: NumPy's values as Python's, and NaN, which is how many programs write a gap, as null."""
     value = cell.item() if isinstance(cell, np.generic) else cell
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def arrow_stream(frame: Any) -> bytes:
-    """The columns of a data frame with their types. The index of pandas is none of them."""
-    import pyarrow as pa
-    import pyarrow.ipc
-
-    table = pa.table(frame.reset_index(drop=True) if hasattr(frame, "reset_index") else frame)
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()

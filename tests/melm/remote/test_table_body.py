@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.ipc
 import pytest
 
 from melm.remote.arrays import NPZ
@@ -42,24 +39,34 @@ def test_files_and_bytes_go_as_they_are(tmp_path: Path, content: bytes, media_ty
             assert b"".join(of_file.content) == content
 
 
-def test_rows_by_name_are_json() -> None:
-    body = table_body([{"a": np.float64(1.5), "b": "x"}, {"a": float("nan"), "b": None}])
+def sent(rows: object, y: object = None) -> object:
+    """The JSON document of rows."""
+    body = table_body(rows, y)  # type: ignore[arg-type]
     assert body is not None
     assert body.media_type == JSON
     assert isinstance(body.content, bytes)
-    assert json.loads(body.content) == {"rows": [{"a": 1.5, "b": "x"}, {"a": None, "b": None}]}
+    return json.loads(body.content)
 
 
-def test_frames_with_text_or_gaps_are_arrow() -> None:
-    frame = pd.DataFrame({"a": [1.0, np.nan], "b": ["x", "NA"]}, index=[7, 3])
-    body = table_body(frame)
-    assert body is not None
-    assert body.media_type == ARROW
-    assert isinstance(body.content, bytes)
-    table = pa.ipc.open_stream(io.BytesIO(body.content)).read_all()
-    assert table.to_pydict() == {"a": [1.0, None], "b": ["x", "NA"]}
+def test_rows_by_name_are_json() -> None:
+    rows = [{"a": np.float64(1.5), "b": "x"}, {"a": float("nan"), "b": None}]
+    expected = {"rows": [{"a": 1.5, "b": "x"}, {"a": None, "b": None}]}
+    assert sent(rows) == expected
+    assert sent(rows, np.array([True, False])) == {**expected, "y": [True, False]}
+
+
+def test_frames_with_text_or_gaps_are_rows_by_name() -> None:
+    frame = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", "NA"], "c": [True, False]}, index=[7, 3])
+    assert sent(frame) == {"rows": [{"a": 1.5, "b": "x", "c": True}, {"a": None, "b": "NA", "c": False}]}
+    assert sent(pd.DataFrame({"a": pd.array([1, None], "Int64")})) == {"rows": [{"a": 1}, {"a": None}]}
+
+
+def test_the_labels_of_a_file_are_in_the_file() -> None:
+    with pytest.raises(ValueError, match="target"):
+        table_body(b"a,y", [1, 2])
 
 
 def test_matrices_are_no_tables() -> None:
-    for X in (np.eye(2), [[1.0, 2.0]], pd.DataFrame(np.eye(2), columns=["a", "b"]), []):
+    mixed = pd.DataFrame({"a": [1.5, 2.5], "b": [True, False]})
+    for X in (np.eye(2), [[1.0, 2.0]], pd.DataFrame(np.eye(2), columns=["a", "b"]), mixed, []):
         assert table_body(X) is None
