@@ -42,7 +42,7 @@ def worker_settings(settings: Settings) -> dict[str, Any]:
 
 
 # For so many tenths of a second a child that ends waits until its parent has read its last words; half a minute by
-# default, and all of it where another child was lost before. What a turn leaves behind is in the store: no need to wait.
+# default, and all of it where another child was lost before. What a turn leaves is in the store: no need to wait.
 pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
 
 
