@@ -1,4 +1,4 @@
-"""Run measurements and write bench/README.md: `python -m bench [library large service] [--quick]`."""
+"""Run measurements and write bench/README.md: `python -m bench [library tables large service] [--quick]`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ PARTS = {
     name: title
     for name, title in {
         "library": "The library",
+        "tables": "Tables",
         "large": "Large data",
         "service": "The service",
     }.items()

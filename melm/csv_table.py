@@ -1,7 +1,7 @@
 """CSV as it is found, parsed while it arrives: blocks of whole lines go through Arrow's parser as they come.
 
-Cells are parsed as text and then turned into numbers column by column: that costs the same as parsing numbers at once,
-and leaves the text of a cell at hand where it is no number. The first block decides which columns are numbers.
+The first rows decide which columns are numbers. A block in which one of those has a cell that is none is parsed once
+more as text, so that the cell can be shown.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from melm.table import NO_CATEGORY, Codes, Table
 
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "?")
 BLOCK_BYTES = 4 << 20
+SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
 MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
-MOSTLY_NUMBERS = 0.8  # of the values in the first block; what is no number in such a column is a mistake
+MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
 SHOWN_PROBLEMS = 100
@@ -188,7 +189,8 @@ class CsvReader:
         rows = block[len(text[: lines.tell()].encode()) :]
         self._columns = {name: _Text(self._missing) for name in names}
         if rows.strip():
-            cells = self._parse(rows)
+            head = rows[:SAMPLE_BYTES]
+            cells = self._parse(rows if len(rows) <= SAMPLE_BYTES else head[: _end_of_rows(head)] or rows)
             self._problems, self._skipped = [], []  # the same rows are parsed once more, and reported then
             self._columns = {
                 name: self._kind_of(name, column.combine_chunks())
@@ -236,17 +238,20 @@ class CsvReader:
                 self._problems.append(Problem(detail, fix, index))
         return cells
 
-    def _parse_with(self, block: bytes, ragged: list[Any], use_threads: bool) -> Any:
+    def _parse_with(self, block: bytes, ragged: list[Any], use_threads: bool, as_text: bool = False) -> Any:
         def note(row: Any) -> str:
             ragged.append(row)
             return "skip"
 
-        names = list(self._columns)
+        kinds = {
+            name: pa.float64() if isinstance(column, _Numbers) and not as_text else pa.string()
+            for name, column in self._columns.items()
+        }
         try:
             return pa.csv.read_csv(
                 pa.BufferReader(block),
                 pa.csv.ReadOptions(
-                    column_names=names,
+                    column_names=list(kinds),
                     use_threads=use_threads,
                     block_size=BLOCK_BYTES // 4 if use_threads and len(block) <= 2 * BLOCK_BYTES else len(block) + 1,
                 ),
@@ -254,9 +259,10 @@ class CsvReader:
                     delimiter=self._dialect.delimiter, newlines_in_values=True, invalid_row_handler=note
                 ),
                 pa.csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
+                    column_types=kinds,
                     null_values=sorted(self._missing),
                     strings_can_be_null=True,
+                    decimal_point=self._dialect.decimal,
                 ),
             )
         except pa.ArrowInvalid as error:
@@ -264,6 +270,9 @@ class CsvReader:
                 return self._parse_with(block, ragged, use_threads=False)
             if "UTF8" in str(error):
                 raise CsvEncodingError([_wrong_encoding("utf-8")]) from None
+            if not as_text and pa.float64() in kinds.values():  # cells that are no numbers, to be seen as they are
+                ragged.clear()
+                return self._parse_with(block, ragged, use_threads, as_text=True)
             raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
 
     def _kind_of(self, name: str, cells: Any) -> _Numbers | _Text:
@@ -296,15 +305,19 @@ class _Numbers:
         """The next cells. Those that are no numbers are problems."""
         values, wrong = self.convert(cells)
         for index in wrong:
-            self.complain(first_row + index, cells[index].as_py(), problems)
+            self.complain(first_row + index, str(cells[index].as_py()), problems)
         self._parts.append(values)
 
     def finish(self, problems: list[Problem]) -> Array:
-        """The column."""
-        return np.concatenate(self._parts) if self._parts else np.empty(0)
+        """The column. Its parts are given up, so that a table is never in memory three times."""
+        parts, self._parts = self._parts, []
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def convert(self, cells: Any) -> tuple[Array, list[int]]:
         """Numbers, NaN where missing, and the indices of cells that are none."""
+        if cells.type == pa.float64():
+            values = cells.to_numpy(zero_copy_only=False)
+            return values, np.flatnonzero(np.isinf(values)).tolist()
         if self._decimal != ".":
             cells = pc.replace_substring(cells, self._decimal, ".")
         try:
@@ -354,7 +367,8 @@ class _Text:
     def finish(self, problems: list[Problem]) -> Array | tuple[Codes, tuple[str, ...]]:
         """The column, its values sorted."""
         values = list(self._code_of)
-        codes = np.concatenate(self._parts) if self._parts else np.empty(0, np.int32)
+        parts, self._parts = self._parts, []
+        codes = np.concatenate(parts) if parts else np.empty(0, np.int32)
         if self._numbers is not None and not all(map(WHOLE_NUMBER.fullmatch, values)):
             return self._as_numbers(self._numbers, values, codes, problems)
         order = sorted(range(len(values)), key=values.__getitem__)
@@ -385,7 +399,7 @@ def _check(options: CsvOptions) -> None:
         raise CsvError(problems)
 
 
-def _end_of_rows(data: bytearray) -> int:
+def _end_of_rows(data: bytes | bytearray) -> int:
     """Where the last row ends that is whole: at a line break outside quotes. 0 where there is none."""
     end = data.rfind(b"\n") + 1
     is_quoted = data.count(b'"', 0, end) % 2 == 1
