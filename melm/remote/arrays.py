@@ -14,12 +14,10 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[Any]
 NPY = "application/x-npy"
 NPZ = "application/x-npz"
-CSV = "text/csv"
-PARQUET = "application/vnd.apache.parquet"
 LABEL_TYPES = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_, "U": np.str_}
 
 
-def as_rows(X: npt.ArrayLike) -> Array:
+def as_rows(X: Any) -> Array:
     """Numbers as the service takes them: float32 stays, everything else becomes float64."""
     rows = np.asarray(X)
     dtype = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
@@ -27,16 +25,6 @@ def as_rows(X: npt.ArrayLike) -> Array:
     if rows.ndim != 2:
         raise ValueError(f"X has {rows.ndim} dimensions, expected 2: rows by columns.")
     return rows
-
-
-def table_of(X: object) -> bytes | None:
-    """A data frame with text or gaps as CSV; None for everything that is a matrix."""
-    write = getattr(X, "to_csv", None)
-    if write is None or names_of(X) is None:
-        return None
-    values = np.asarray(X)
-    is_matrix = values.dtype.kind in "fiub" and not (values.dtype.kind == "f" and np.isnan(values).any())
-    return None if is_matrix else str(write(index=False)).encode()
 
 
 def as_labels(y: npt.ArrayLike) -> Array:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from melm.remote.arrays import CSV, NPZ, PARQUET, as_labels, as_rows, content_hash, names_of, write_npz
+from melm.remote.arrays import NPZ, as_labels, as_rows, content_hash, names_of, write_npz
 from melm.remote.connection import Connection
 from melm.remote.records import Dataset
+from melm.remote.table_body import Rows, TableBody, file_body, table_body
+
+Missing: TypeAlias = Literal["impute", "refuse"]
 
 
 class Datasets:
@@ -29,65 +32,83 @@ class Datasets:
 
     def upload(
         self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
+        X: Rows,
+        y: npt.ArrayLike | None = None,
         *,
+        target: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        missing: Missing | None = None,
         feature_names: Sequence[str] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Store labeled rows. Content that the service already has is recognized by its hash and not sent again."""
+        """Store labeled rows. A matrix that the service already has is recognized by its hash and not sent again.
+
+        Lists of dictionaries, and data frames with text or gaps, are tables: their labels are `y` or the column
+        `target`, and `columns` and `missing` are those of `upload_file`.
+        """
+        if (table := table_body(X, y)) is not None:
+            return self._send(table, target=target, columns=columns, missing=missing, name=name)
+        if y is None:
+            raise ValueError("Labels are missing: a matrix comes with y.")
         names = names_of(X) if feature_names is None else list(feature_names)
         rows, labels = as_rows(X), as_labels(y)
         digest = content_hash(rows, labels, names)
         for found in self._connection.get("/v1/datasets", content_hash=digest)["data"]:
             return Dataset.of(found)
         arrays = {"X": rows, "y": labels} | ({} if names is None else {"feature_names": np.array(names, dtype=np.str_)})
-        response = self._connection.send(
-            "POST",
-            "/v1/datasets",
-            params={} if name is None else {"name": name},
-            headers={"Content-Type": NPZ},
-            content=write_npz(**arrays),
-        )
-        return Dataset.of(response.json())
+        return self._send(TableBody(write_npz(**arrays), NPZ), name=name)
 
-    def upload_table(
+    def upload_file(
         self,
-        table: str | PathLike[str] | bytes,
+        file: str | PathLike[str] | bytes,
         *,
         target: str | None = None,
         columns: Mapping[str, str] | None = None,
-        media_type: str | None = None,
-        name: str | None = None,
-        missing: str | None = None,
+        missing: Missing | None = None,
         delimiter: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
         missing_values: Sequence[str] = (),
+        name: str | None = None,
     ) -> Dataset:
-        """Store a table as it is found, a CSV or Parquet file or its bytes, with text, gaps and ids.
+        """Store a table as it is found: a file by its path or its bytes, with text, gaps and ids.
 
-        `columns` sets roles (numeric, categorical, id, group, ignore, target) where those are not right that the
-        service proposes and shows in the dataset's `columns`. How CSV is written is found out, or said by the last four.
+        Parameters
+        ----------
+        file : path or bytes
+            CSV, Parquet, an Arrow stream or npz, as its first bytes tell. A file is read while it is sent.
+        target : str or None
+            The column of labels.
+        columns : mapping or None
+            Roles of columns: numeric, categorical, id, group, ignore or target. The others are proposed by the service;
+            the dataset's `columns` shows all of them with reasons.
+        missing : {"impute", "refuse"} or None
+            Whether gaps are taken, as they are by default, or are an error.
+        delimiter, decimal, encoding : str or None
+            How CSV is written, where that is not found out.
+        missing_values : sequence of str
+            What stands for a gap in CSV beside the usual.
         """
-        content = table if isinstance(table, bytes) else Path(table).read_bytes()
-        found = PARQUET if content.startswith(b"PAR1") else NPZ if content.startswith(b"PK\x03\x04") else CSV
-        given: dict[str, str | list[str] | None] = {
-            "target": target,
-            "columns": json.dumps(dict(columns)) if columns else None,
-            "name": name,
-            "missing": missing,
-            "delimiter": delimiter,
-            "decimal": decimal,
-            "encoding": encoding,
-            "missing_values": list(missing_values) or None,
-        }
+        return self._send(
+            file_body(file),
+            target=target,
+            columns=columns,
+            missing=missing,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            missing_values=list(missing_values) or None,
+            name=name,
+        )
+
+    def _send(self, body: TableBody, *, columns: Mapping[str, str] | None = None, **options: Any) -> Dataset:
+        given = {**options, "columns": json.dumps(dict(columns)) if columns else None}
         response = self._connection.send(
             "POST",
             "/v1/datasets",
-            params={key: value for key, value in given.items() if value is not None},
-            headers={"Content-Type": media_type or found},
-            content=content,
+            params={name: value for name, value in given.items() if value is not None},
+            headers=body.headers,
+            content=body.content,
         )
         return Dataset.of(response.json())
 

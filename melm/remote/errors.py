@@ -21,6 +21,8 @@ Exception
         └── Unavailable                      5xx
 KeyboardInterrupt
 └── Interrupted                              Ctrl-C during a wait; says what has become of the fit
+UserWarning
+└── RowsWarning                              what a model made no use of in rows, or had not seen
 """
 
 from __future__ import annotations
@@ -42,6 +44,10 @@ class Unreachable(RemoteError, ConnectionError):
 
 class TimedOut(RemoteError, TimeoutError):
     """The fit did not end within the time that the caller gave it; it goes on."""
+
+
+class RowsWarning(UserWarning):
+    """What a model made no use of in the rows that it was asked about, or had not seen."""
 
 
 class FitEnded(RemoteError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.remote import arrays
-from melm.remote.arrays import CSV, NPY, NPZ, Array
+from melm.remote.arrays import NPY, NPZ, Array
 from melm.remote.connection import Connection
+from melm.remote.errors import RowsWarning
 from melm.remote.records import ModelRecord
+from melm.remote.table_body import Rows, TableBody, table_body
 
 if TYPE_CHECKING:
     from melm.estimator import MELM
@@ -50,42 +53,41 @@ class Model:
         document: dict[str, Any] = self._connection.get(self._path())
         return document
 
-    def transform(self, X: npt.ArrayLike) -> Array:
+    def transform(self, X: Rows) -> Array:
         """The rows of X in the projected space (n, k)."""
-        return self._ask("transform", X)
+        return read_array(self._post("transform", X, NPY))
 
-    def predict(self, X: npt.ArrayLike) -> Array:
+    def predict(self, X: Rows) -> Array:
         """The most probable label of each row, as the labels were given."""
-        return self._ask("predict", X)
+        return read_array(self._post("predict", X, NPY))
 
-    def predict_proba(self, X: npt.ArrayLike) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """P(class | row), columns in the order of the classes."""
-        return self._ask("predict_proba", X)
+        return read_array(self._post("predict_proba", X, NPY))
 
-    def log_density(self, X: npt.ArrayLike) -> Array:
+    def log_density(self, X: Rows) -> Array:
         """Log density of all classes together at each row: low where a row is far from all training data."""
-        response = self._post("predict_proba", X, accept=NPZ, params={"log_density": "true"})
-        density: Array = arrays.read(response)["log_density"]
+        density: Array = arrays.read(self._post("predict_proba", X, NPZ, log_density="true"))["log_density"]
         return density
 
-    def ask(self, question: str, content: bytes, media_type: str, accept: str, **options: Any) -> Answer:
-        """What the model says to `transform`, `predict`, `predict_proba` or `score` about the rows of a file."""
+    def score(self, X: Rows, y: npt.ArrayLike | None = None, *, target: str | None = None) -> dict[str, Any]:
+        """Balanced accuracy, accuracy, log loss, confusion and divergence on rows labeled by `y` or by a column."""
+        if (y is None) == (target is None):
+            raise ValueError("Labels are either y or a column of the table, named by target.")
+        scores: dict[str, Any] = json.loads(self.ask("score", body_of(X, y), "application/json", target=target).content)
+        warn(scores.get("warnings") or (), stacklevel=3)
+        return scores
+
+    def ask(self, question: str, body: TableBody, accept: str, **options: Any) -> Answer:
+        """The answer to `transform`, `predict`, `predict_proba` or `score` about a body, in a media type."""
         response = self._connection.send(
             "POST",
             self._path(f"/{question}"),
-            headers={"Content-Type": media_type, "Accept": accept},
-            content=content,
+            headers={**body.headers, "Accept": accept},
+            content=body.content,
             params={name: value for name, value in options.items() if value is not None},
         )
         return Answer(response.content, json.loads(response.headers.get("Melm-Warnings", "[]")))
-
-    def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> dict[str, Any]:
-        """Balanced accuracy, accuracy, log loss, confusion and divergence on labeled rows."""
-        named = feature_names(X)
-        body = arrays.write_npz(X=arrays.as_rows(X), y=arrays.as_labels(y), **named)
-        response = self._connection.send("POST", self._path("/score"), content=body, headers={"Content-Type": NPZ})
-        scores: dict[str, Any] = response.json()
-        return scores
 
     def plot(self) -> str:
         """A drawing of the classes in the projection, as SVG."""
@@ -120,20 +122,10 @@ class Model:
     def _path(self, rest: str = "") -> str:
         return f"/v1/models/{self.id}{rest}"
 
-    def _ask(self, question: str, X: npt.ArrayLike) -> Array:
-        answer: Array = arrays.read(self._post(question, X, accept=NPY))
-        return answer
-
-    def _post(self, question: str, X: npt.ArrayLike, accept: str, **options: Any) -> bytes:
-        if (table := arrays.table_of(X)) is not None:
-            return self.ask(question, table, CSV, accept, **options.get("params", {})).content
-        rows, named = arrays.as_rows(X), feature_names(X)
-        content = arrays.write_npz(X=rows, **named) if named else arrays.write_npy(rows)
-        headers = {"Content-Type": NPZ if named else NPY, "Accept": accept}
-        response = self._connection.send(
-            "POST", self._path(f"/{question}"), headers=headers, content=content, **options
-        )
-        return response.content
+    def _post(self, question: str, X: Rows, accept: str, **options: Any) -> bytes:
+        answer = self.ask(question, body_of(X), accept, **options)
+        warn(answer.warnings, stacklevel=4)
+        return answer.content
 
 
 class Models:
@@ -162,7 +154,26 @@ class Models:
         return Model(self._connection, response.json()["id"])
 
 
-def feature_names(X: object) -> dict[str, Array]:
-    """The column names of a data frame, by which the service puts columns in order."""
+def body_of(X: Rows, y: npt.ArrayLike | None = None) -> TableBody:
+    """Rows of any kind, on their way. A data frame brings its column names, by which the service puts them in order."""
+    if (table := table_body(X, y)) is not None:
+        return table
     names = arrays.names_of(X)
-    return {} if names is None else {"feature_names": np.array(names, dtype=np.str_)}
+    found = {"X": arrays.as_rows(X)} | ({} if y is None else {"y": arrays.as_labels(y)})
+    if names is not None:
+        found["feature_names"] = np.array(names, dtype=np.str_)
+    return (
+        TableBody(arrays.write_npy(found["X"]), NPY) if len(found) == 1 else TableBody(arrays.write_npz(**found), NPZ)
+    )
+
+
+def read_array(content: bytes) -> Array:
+    """An array out of an npy file."""
+    array: Array = arrays.read(content)
+    return array
+
+
+def warn(remarks: Iterable[str], stacklevel: int) -> None:
+    """Say what a service remarked, as a warning of the line that asked."""
+    for remark in remarks:
+        warnings.warn(remark, RowsWarning, stacklevel=stacklevel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -44,7 +44,13 @@ class TableBody:
 
     content: bytes | FilePieces
     media_type: str
-    headers: dict[str, str] = field(default_factory=dict)  # beside the media type
+    n_bytes: int | None = None  # of a file, so that it need not be sent in chunks
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is said of the body ahead of it."""
+        length = {} if self.n_bytes is None else {"Content-Length": str(self.n_bytes)}
+        return {"Content-Type": self.media_type, **length}
 
 
 def table_body(rows: object, y: npt.ArrayLike | None = None) -> TableBody | None:
@@ -55,7 +61,7 @@ def table_body(rows: object, y: npt.ArrayLike | None = None) -> TableBody | None
     if isinstance(rows, bytes | str | PathLike):
         if y is not None:
             raise ValueError("The labels of a file are in one of its columns: name it by target instead of giving y.")
-        return TableBody(rows, media_type_of(rows)) if isinstance(rows, bytes) else file_body(Path(rows))
+        return file_body(rows)
     if isinstance(rows, Sequence) and len(rows) and all(isinstance(row, Mapping) for row in rows):
         return rows_body(rows, y)
     if names_of(rows) is not None and not is_matrix(rows):
@@ -71,11 +77,14 @@ def rows_body(rows: Iterable[Mapping[str, Any]], y: npt.ArrayLike | None) -> Tab
     return TableBody(json.dumps(document, allow_nan=False).encode(), JSON)
 
 
-def file_body(path: Path) -> TableBody:
-    """A file, which is not read at once."""
-    with path.open("rb") as file:
-        media_type = media_type_of(file.read(4))
-    return TableBody(FilePieces(path), media_type, {"Content-Length": str(path.stat().st_size)})
+def file_body(file: str | PathLike[str] | bytes) -> TableBody:
+    """A file by its bytes, or by its path: then it is read while it is sent."""
+    if isinstance(file, bytes):
+        return TableBody(file, media_type_of(file))
+    path = Path(file)
+    with path.open("rb") as opened:
+        media_type = media_type_of(opened.read(4))
+    return TableBody(FilePieces(path), media_type, path.stat().st_size)
 
 
 def media_type_of(content: bytes) -> str:

@@ -15,16 +15,16 @@ def role_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     shown = table[:SHOWN_COLUMNS]
     widths = [max((len(row[place]) for row in shown), default=0) for place in (0, 1)]
     for name, role, reason in shown:
-        yield f"  {name:<{widths[0]}}  {role:<{widths[1]}}  {reason}"
+        yield f"{name:<{widths[0]}}  {role:<{widths[1]}}  {reason}"
     if len(table) > len(shown):
-        yield f"  and {len(table) - len(shown)} more"
+        yield f"and {len(table) - len(shown)} more"
 
 
 def say_roles(columns: Iterable[Mapping[str, Any]]) -> None:
     """On standard error, beside the answer."""
     sys.stderr.write("melm: columns are taken as follows; --columns NAME=ROLE changes it\n")
     for line in role_lines(columns):
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"  {line}\n")
 
 
 def kind_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from melm.remote import Dataset, FitRecord
+from service.commands.column_roles import kind_lines, role_lines
 from service.commands.output import text
 
 SIGNIFICANT = 0.05
@@ -21,6 +22,7 @@ def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
         "rows": data["n_rows"],
         "features": data["n_features"],
         "classes": counted(data["classes"], data["class_counts"]),
+        "columns": "\n".join(kind_lines(card.get("columns") or ())) or None,
         "gamma": text(card["gamma"]),
         "divergence": None if in_sample is None else text(in_sample["divergence"]),
         "held-out accuracy": None if held_out is None else describe_validation(held_out),
@@ -92,6 +94,7 @@ def facts_of_dataset(dataset: Dataset) -> dict[str, object]:
         "rows": dataset.n_rows,
         "features": dataset.n_features,
         "classes": counted(dataset.classes, dataset.class_counts),
+        "columns": "\n".join(role_lines(dataset.columns or ())) or None,
         "content": dataset.content_hash,
     }
 

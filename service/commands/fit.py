@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from melm.remote import Fit, Model
     from service.commands.options import Commands
     from service.commands.table_file import TableFile
+    from service.upload import Upload
 
 LOCAL_OUTPUT = "model.npz"
 FOLDS = 5
@@ -36,6 +37,12 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--folds", type=int, default=FOLDS, metavar="N", help="of the validation; 0 does without it (%(default)s)"
     )
+    command.add_argument(
+        "--permutations", type=int, default=0, metavar="N", help="repeat it all on shuffled labels, for a p-value"
+    )
+    command.add_argument(
+        "--bootstraps", type=int, default=0, metavar="N", help="fit to rows drawn anew: is the projection stable?"
+    )
     command.add_argument("--output", metavar="FILE", help=f"the model's file (on this machine {LOCAL_OUTPUT})")
     command.add_argument("--watch", action="store_true", help="with --url: follow the fit until it ends")
     add_url(command, local=True)
@@ -52,21 +59,39 @@ def gamma(given: str) -> float | list[float] | str:
 
 def run(options: argparse.Namespace) -> None:
     """Fit here or there."""
+    from service.commands.column_roles import say_roles
     from service.commands.failure import CommandError, ExitCode
     from service.commands.table_file import TableFile
 
     if options.url is not None and options.output is not None and not options.watch:
         raise CommandError("--output needs --watch: the model is there when the fit has ended", ExitCode.USAGE)
-    names = ("n_components", "n_starts", "gamma", "seed")
-    params = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if not options.folds and (options.permutations or options.bootstraps):
+        raise CommandError(
+            "--permutations and --bootstraps need --folds: they are part of the validation", ExitCode.USAGE
+        )
     file = TableFile(options, labeled=True)
+    rows = file.training_rows()  # before a service is asked: what is wrong with a file is best said with its lines
+    if rows.columns is not None:
+        say_roles([column.model_dump() for column in rows.columns])
     if options.url is None:
-        fit_here(options, file, params)
+        fit_here(options, rows)
     else:
-        fit_there(options, file, params)
+        fit_there(options, file)
 
 
-def fit_here(options: argparse.Namespace, file: TableFile, params: dict[str, Any]) -> None:
+def params_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of the method, as far as they were given."""
+    names = ("n_components", "n_starts", "gamma", "seed")
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def validation_of(options: argparse.Namespace) -> dict[str, int] | None:
+    """How the fit is judged."""
+    names = ("folds", "permutations", "bootstraps")
+    return {name: getattr(options, name) for name in names} if options.folds else None
+
+
+def fit_here(options: argparse.Namespace, rows: Upload) -> None:
     """Fit on this machine, and write the model to a file."""
     from melm import model_file
     from service.commands.facts import facts_of_model
@@ -74,7 +99,7 @@ def fit_here(options: argparse.Namespace, file: TableFile, params: dict[str, Any
     from service.commands.output import write_bytes, write_facts, write_json
 
     output = options.output or LOCAL_OUTPUT
-    model = fit_locally(options.method, file.training_rows(), params, options.folds)
+    model = fit_locally(options.method, rows, params_of(options), validation_of(options))
     write_bytes(model_file.dump(model), output)
     if options.json:
         write_json({"model": output, "card": model.card})
@@ -82,26 +107,26 @@ def fit_here(options: argparse.Namespace, file: TableFile, params: dict[str, Any
         write_facts(facts_of_model(output, model.card))
 
 
-def fit_there(options: argparse.Namespace, file: TableFile, params: dict[str, Any]) -> None:
-    """Submit the fit to a service; follow it where that is asked for."""
+def fit_there(options: argparse.Namespace, file: TableFile) -> None:
+    """Submit the fit to a service, with the file as it is; follow it where that is asked for."""
     from melm.remote import Client
     from service.commands.facts import facts_of_fit, facts_of_model
     from service.commands.output import write_facts, write_json
 
-    file.training_rows()  # what is wrong with the file is best said with its lines
     with Client(options.url) as client:
-        dataset = client.datasets.upload_table(
+        dataset = client.datasets.upload_file(
             file.content,
-            media_type=file.media_type,
             target=file.written.target,
             columns=file.written.columns,
+            missing=file.missing,
             delimiter=file.written.delimiter,
             decimal=file.written.decimal,
             encoding=file.written.encoding,
             missing_values=file.written.missing_values,
         )
-        validation = {"folds": options.folds} if options.folds else None
-        fit = client.fits.submit(dataset, method=options.method, params=params, validation=validation)
+        fit = client.fits.submit(
+            dataset, method=options.method, params=params_of(options), validation=validation_of(options)
+        )
         document: Any = fit.record
         facts = facts_of_fit(fit.record)
         if options.watch:

@@ -17,7 +17,7 @@ from service.commands.failure import CommandError
 from service.upload import Upload, labelled_rows
 
 
-def fit_locally(method: str, rows: Upload, params: dict[str, Any], folds: int) -> Model:
+def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: dict[str, int] | None) -> Model:
     """The model that a service would make of the same rows and parameters, bit for bit."""
     if method not in METHODS:
         raise CommandError(f"{method!r} is no method; methods: {', '.join(METHODS)}")
@@ -32,9 +32,9 @@ def fit_locally(method: str, rows: Upload, params: dict[str, Any], folds: int) -
         units = tqdm(stage.units, desc=stage.name, leave=False, disable=None, file=sys.stderr)
         return [run_unit(method, data, parameters, unit) for unit in units]
 
-    validation = Validation(folds=folds) if folds else None
+    judged = None if validation is None else Validation(**validation)
     try:
         with threadpool_limits(1):
-            return run_plan(plan_fit(method, data, parameters, validation), run_stage)
+            return run_plan(plan_fit(method, data, parameters, judged), run_stage)
     except ValueError as error:
         raise CommandError(str(error)) from None

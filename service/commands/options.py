@@ -62,7 +62,7 @@ def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
 
 
 def add_columns(command: argparse.ArgumentParser) -> None:
-    """Roles of columns, where the proposed ones are not right."""
+    """Roles of columns, where the proposed ones are not right, and what is done about gaps."""
     command.add_argument(
         "--columns",
         metavar="NAME=ROLE",
@@ -70,6 +70,9 @@ def add_columns(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="numeric, categorical, id, group, ignore or target; may be repeated",
+    )
+    command.add_argument(
+        "--missing", choices=["impute", "refuse"], default="impute", help="fill gaps in, or refuse them (%(default)s)"
     )
 
 

@@ -43,11 +43,11 @@ def write_json(value: Any) -> None:
 
 
 def write_facts(facts: Mapping[str, object]) -> None:
-    """One fact a line; what is not known is left out."""
+    """One fact a line, or several where there is more to say; what is not known is left out."""
     width = max(map(len, facts))
     for name, value in facts.items():
         if value is not None:
-            write_line(f"{name:<{width}}  {value}")
+            write_line(f"{name:<{width}}  " + str(value).replace("\n", "\n" + " " * (width + 2)))
 
 
 def write_columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

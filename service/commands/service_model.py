@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from melm.remote import Client, Model
+from melm.remote import Client, Invalid, Model
+from melm.remote.models import Answer
+from melm.remote.table_body import TableBody
 from service.commands.model_source import say_warnings
 from service.commands.table_file import TableFile
+from service.errors import FieldError
 
 
 class ServiceModel:
@@ -19,20 +22,26 @@ class ServiceModel:
 
     def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
         """What the model says to `predict` or `transform` about the rows of a file."""
-        answer = self._model.ask(question, file.content, file.media_type, media_type, **written(file))
+        answer = self._ask(question, file, media_type)
         say_warnings(answer.warnings)
         return answer.content
 
     def score(self, file: TableFile) -> dict[str, Any]:
         """How well the model does on labeled rows."""
-        answer = self._model.ask("score", file.content, file.media_type, "application/json", **written(file))
-        scores: dict[str, Any] = json.loads(answer.content)
+        scores: dict[str, Any] = json.loads(self._ask("score", file, "application/json").content)
         say_warnings(scores.get("warnings") or ())
         return scores
 
     def plot(self) -> str:
         """A drawing, as SVG."""
         return self._model.plot()
+
+    def _ask(self, question: str, file: TableFile, media_type: str) -> Answer:
+        body = TableBody(file.content, file.media_type)
+        try:
+            return self._model.ask(question, body, media_type, **written(file))
+        except Invalid as problem:
+            raise file.explain([FieldError(each.pointer, each.detail, each.fix) for each in problem.errors]) from None
 
 
 def written(file: TableFile) -> dict[str, Any]:

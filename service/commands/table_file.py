@@ -7,14 +7,18 @@ import csv
 import io
 import re
 import sys
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from melm.csv_dialect import sniff
 from melm.csv_table import CsvOptions
+from melm.remote.table_body import media_type_of
 from service.codecs import CODECS, Codec, Limits
 from service.codecs.table import Array
 from service.commands.failure import CommandError
+from service.commands.remedy import as_options
 from service.errors import FieldError, Invalid, Malformed
 from service.upload import Upload, UploadOptions, read_upload
 
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from service.rows import Rows
 
 UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
-MEDIA_TYPES = {b"PK\x03\x04": "application/x-npz", b"PAR1": "application/vnd.apache.parquet"}
 CELL = re.compile(r"(?:/X|/rows)?/(?P<row>\d+)(?:/.*)?")
 
 
@@ -43,6 +46,7 @@ class TableFile:
             columns=dict(getattr(options, "columns", ())),
             target=options.target,
         )
+        self.missing: Literal["impute", "refuse"] = getattr(options, "missing", "impute")
         named = options.target is not None or "target" in self.written.columns.values()
         if labeled and not named and self.media_type != "application/x-npz":
             raise CommandError(f"{self.name}: which column holds the labels? Name it by --target")
@@ -55,7 +59,7 @@ class TableFile:
     def training_rows(self) -> Upload:
         """Labeled rows from which something can be learned."""
         try:
-            return read_upload(self._codec, self.content, UNLIMITED, UploadOptions(self.written))
+            return read_upload(self._codec, self.content, UNLIMITED, UploadOptions(self.written, self.missing))
         except (Invalid, Malformed) as error:
             raise self._explain(error) from None
 
@@ -78,29 +82,30 @@ class TableFile:
         except Invalid as error:
             raise self._explain(error) from None
 
+    def explain(self, problems: Sequence[FieldError]) -> CommandError:
+        """All that is wrong with the file, one problem a line."""
+        return CommandError("\n".join(f"{self.name}: {self._describe(problem)}" for problem in problems))
+
     def _explain(self, error: Invalid | Malformed) -> CommandError:
-        if isinstance(error, Malformed):
-            return CommandError(f"{self.name}: {error}")
-        first, *others = error.errors
-        more = f" (and {len(others)} more)" if others else ""
-        return CommandError(f"{self.name}: {self._describe(first)}{more}")
+        problems = [FieldError("", str(error))] if isinstance(error, Malformed) else error.errors
+        return self.explain(problems)
 
-    def _describe(self, error: FieldError) -> str:
-        """What is wrong, at a row counted from 1, and what would mend it."""
-        said = error.detail
-        if cell := CELL.fullmatch(error.pointer):
+    def _describe(self, problem: FieldError) -> str:
+        """What is wrong, at a row counted from 1, and the option that would mend it."""
+        said = problem.detail
+        if cell := CELL.fullmatch(problem.pointer):
             row = int(cell["row"])
-            line = f" (line {self._line_of(row)})" if self.media_type == "text/csv" else ""
+            line = f" (line {self._lines[row]})" if self.media_type == "text/csv" and row < len(self._lines) else ""
             said = said.replace(f"row {row}", f"row {row + 1}{line}", 1)
-        return f"{said}; {error.fix}" if error.fix else said
+        return as_options(f"{said}; {problem.fix}" if problem.fix else said)
 
-    def _line_of(self, row: int) -> int:
-        """The line on which a row of a CSV file ends; rows may hold line breaks, and empty lines are no rows."""
+    @cached_property
+    def _lines(self) -> list[int]:
+        """The line on which each row of a CSV file ends; rows may hold line breaks, and empty lines are no rows."""
         text = self.content.decode(self.written.encoding or "utf-8-sig", errors="replace")
         delimiter = sniff(text[:100_000], self.written.delimiter).delimiter
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        filled = (reader.line_num for cells in reader if cells)
-        return next((line for index, line in enumerate(filled) if index == row + 1), row + 2)
+        return [reader.line_num for cells in reader if cells][1:]
 
 
 def read_bytes(path: str) -> bytes:
@@ -113,4 +118,4 @@ def read_bytes(path: str) -> bytes:
 
 def codec_of(content: bytes) -> Codec:
     """What reads a file that begins like this; CSV where nothing says otherwise."""
-    return CODECS[MEDIA_TYPES.get(content[:4], "text/csv")]
+    return CODECS[media_type_of(content)]

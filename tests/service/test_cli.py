@@ -180,8 +180,8 @@ def test_a_plot(melm: Melm, model_path: str, name: str, begins: bytes) -> None:
         (
             'a,b,y\n1,2,"u\nv"\n1,2,3,v\n',
             [],
-            "bad.csv: row 2 (line 4): there are 4 cells, the header has 3; delimiter, where cells are not separated by "
-            "','; else mend the row",
+            "bad.csv: row 2 (line 4): there are 4 cells, the header has 3; --delimiter, where cells are not separated "
+            "by ','; else mend the row",
         ),
         (
             "a,b\n1,2\n",
