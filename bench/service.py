@@ -38,7 +38,7 @@ def measurements(quick: bool) -> Iterator[Measurement]:
     ):
         yield overhead_of_a_fit(client, repeats)
         model_id = make_model(client)
-        yield one_prediction(api.url, bare, model_id, repeats)
+        yield from one_prediction(api.url, bare, model_id, repeats)
         yield from large_transform(client, bare, model_id, repeats)
 
 
@@ -103,17 +103,19 @@ def make_model(client: httpx2.Client) -> str:
     return str(fit["model_id"])
 
 
-def one_prediction(url: str, bare: str, model_id: str, repeats: int) -> Measurement:
-    """Requests per second for the label of one row, against a route that returns a constant."""
+def one_prediction(url: str, bare: str, model_id: str, repeats: int) -> Iterator[Measurement]:
+    """Requests per second for the label of one row, against routes that return a constant."""
     row = json.dumps({"X": [[0.5] * 50]}).encode()
     ours = requests_per_second(url, f"/v1/models/{model_id}/predict", row, repeats)
-    theirs = requests_per_second(bare, "/constant", row, repeats)
-    return Measurement(
-        "Requests per second for one prediction, as a share of a bare FastAPI route's",
-        ours / theirs,
-        at_least=0.5,
-        note=f"{ours:,.0f} against {theirs:,.0f}",
-    )
+    rivals = {"a bare FastAPI route's": ("/constant", 0.5), "a bare coroutine's": ("/constant/at-once", None)}
+    for name, (path, least) in rivals.items():
+        theirs = requests_per_second(bare, path, row, repeats)
+        yield Measurement(
+            f"Requests per second for one prediction, as a share of {name}",
+            ours / theirs,
+            at_least=least,
+            note=f"{ours:,.0f} against {theirs:,.0f}",
+        )
 
 
 def requests_per_second(url: str, path: str, body: bytes, repeats: int) -> float:

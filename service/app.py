@@ -36,6 +36,7 @@ COLLECTION_THRESHOLD = 50_000  # new objects between two collections
 def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) -> FastAPI:
     """The service on a store, with workers behind a dispatcher."""
     metrics = Metrics(store)
+    log = logs.RequestLog()
     context = Context(
         store=store,
         dispatcher=dispatcher,
@@ -54,6 +55,7 @@ def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) 
         async with context.watch:
             yield
         await run_in_threadpool(reconciler.stop)
+        log.write()
 
     app = FastAPI(
         title="melm",
@@ -69,7 +71,7 @@ def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) 
     for routes in (inference, operation, datasets, fits, models, report, aliases, samples, page):  # the busiest first
         app.include_router(routes.router)
     problems.install(app, lambda path: openapi.allowed_methods(app, path))
-    app.add_middleware(Observation, metrics=metrics)
+    app.add_middleware(Observation, metrics=metrics, log=log)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     return app
 

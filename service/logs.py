@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ import msgspec
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
+WRITE_SECONDS = 0.1
 PLAIN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName", "color_message"}
 
 
@@ -23,19 +25,34 @@ class JsonFormatter(logging.Formatter):
         members = {name: value for name, value in record.__dict__.items() if name not in PLAIN}
         if record.exc_info:
             members["exception"] = self.formatException(record.exc_info)
-        return line(record.levelname.lower(), record.name, record.getMessage(), members)
+        return line(record.levelname.lower(), record.name, record.getMessage(), members).decode()
 
 
-def line(level: str, logger: str, message: str, members: dict[str, Any]) -> str:
+def line(level: str, logger: str, message: str, members: dict[str, Any]) -> bytes:
     """A line of the log."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     entry = {"at": at, "level": level, "logger": logger, "message": message, "request_id": request_id.get(), **members}
-    return msgspec.json.encode(entry, enc_hook=str).decode()
+    return msgspec.json.encode(entry, enc_hook=str)
 
 
-def write_request(members: dict[str, Any]) -> None:
-    """The line of a request, past the logging package, which would cost as much as the rest of a small request."""
-    sys.stderr.write(line("info", "service.request", "request", members) + "\n")
+class RequestLog:
+    """Lines of requests, written a few times a second: a system call for each costs as much as a small request."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+
+    def add(self, members: dict[str, Any]) -> None:
+        """Note a request; its line is written soon."""
+        if not self._lines:
+            asyncio.get_running_loop().call_later(WRITE_SECONDS, self.write)
+        self._lines.append(line("info", "service.request", "request", members))
+
+    def write(self) -> None:
+        """Write what has been noted."""
+        lines, self._lines = self._lines, []
+        if lines:
+            sys.stderr.buffer.write(b"\n".join([*lines, b""]))
+            sys.stderr.flush()
 
 
 def configure(level: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 import secrets
@@ -15,6 +16,8 @@ from service.metrics import Metrics
 
 logger = logging.getLogger("service.request")
 
+PROCESS = secrets.token_hex(6)
+NUMBERS = itertools.count(1)
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few seconds, of interest to nobody
 
@@ -22,9 +25,10 @@ QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few
 class Observation:
     """ASGI middleware, plain so that it costs little."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, log: logs.RequestLog) -> None:
         self._app = app
         self._metrics = metrics
+        self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -66,7 +70,7 @@ class Observation:
             members["fit_id"] = fit_id
         if tenant := scope.get("tenant"):
             members["tenant"] = tenant
-        logs.write_request(members)
+        self._log.add(members)
 
 
 def id_of(scope: Scope) -> str:
@@ -76,4 +80,4 @@ def id_of(scope: Scope) -> str:
             text = value.decode("latin-1")
             if REQUEST_ID.fullmatch(text):
                 return str(text)
-    return secrets.token_hex(8)
+    return f"{PROCESS}-{next(NUMBERS):x}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from service.codecs.table import Limits
@@ -39,7 +40,7 @@ class ServiceSettings(Settings):
         settings = super().from_environment(environ)
         return cast("ServiceSettings", settings)
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         """How large a body may be."""
         return Limits(self.max_body_bytes, self.max_rows, self.max_columns)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from service.settings import ServiceSettings
-from tests.servers import ROOT, RedisServer
+from tests.servers import ROOT, RedisServer, wait_until
 from tests.service import samples
 from tests.service.api import Api, api_process
 from worker.contract.errors import SettingsError
@@ -67,6 +67,7 @@ def test_logs_are_json_with_ids(api: Api, client: httpx2.Client, dataset_id: str
     fit = samples.fit(client, {"dataset_id": dataset_id, "method": "pca", "validation": None})
     response = client.get(f"/v1/fits/{fit['id']}", headers={"X-Request-Id": "my-own.id"})
     assert response.headers["X-Request-Id"] == "my-own.id"
+    wait_until(lambda: "my-own.id" in api.log.read_text())
     lines = [json.loads(line) for line in api.log.read_text().splitlines()]
     (mine,) = [line for line in lines if line.get("request_id") == "my-own.id"]
     assert mine["fit_id"] == fit["id"]
