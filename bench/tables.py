@@ -82,7 +82,7 @@ print((peak_bytes() - before) / (table.numbers.nbytes + table.codes.nbytes) - 1)
         path.write_bytes(content)
         command = [sys.executable, "-c", program, str(path)]
         share = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return Measurement(f"Peak memory of reading {n_rows:,} x 30 beyond the table, times the table", share, at_most=3)
+    return Measurement(f"Peak memory of reading {n_rows:,} x 30 beyond the table, times the table", share, at_most=2)
 
 
 def encoding(n_rows: int) -> Measurement:

@@ -125,9 +125,7 @@ class CsvReader:
         self._pending.clear()
         if not self._problems and not self.n_rows:
             self._problems.append(Problem("the CSV has a header and no rows", "send one line a row"))
-        columns: dict[str, Array | tuple[Codes, tuple[str, ...]]] = {}
-        for name, column in self._columns.items():
-            columns[name] = column.finish(self._problems)
+        columns = {name: column.finish(self._problems) for name, column in self._columns.items()}
         if self._problems:
             raise CsvError([replace(problem, row=self._row(problem)) for problem in self._problems])
         return Table.of_columns(columns, self.n_rows)
@@ -308,10 +306,9 @@ class _Numbers:
             self.complain(first_row + index, str(cells[index].as_py()), problems)
         self._parts.append(values)
 
-    def finish(self, problems: list[Problem]) -> Array:
-        """The column. Its parts are given up, so that a table is never in memory three times."""
-        parts, self._parts = self._parts, []
-        return np.concatenate(parts) if parts else np.empty(0)
+    def finish(self, problems: list[Problem]) -> list[Array]:
+        """The column, in parts: they are joined where they come to stay."""
+        return self._parts
 
     def convert(self, cells: Any) -> tuple[Array, list[int]]:
         """Numbers, NaN where missing, and the indices of cells that are none."""
@@ -364,13 +361,12 @@ class _Text:
         indices = pc.fill_null(encoded.indices, len(codes)).to_numpy(zero_copy_only=False)
         self._parts.append(np.array([*codes, NO_CATEGORY], np.int32)[indices])
 
-    def finish(self, problems: list[Problem]) -> Array | tuple[Codes, tuple[str, ...]]:
+    def finish(self, problems: list[Problem]) -> list[Array] | tuple[Codes, tuple[str, ...]]:
         """The column, its values sorted."""
         values = list(self._code_of)
-        parts, self._parts = self._parts, []
-        codes = np.concatenate(parts) if parts else np.empty(0, np.int32)
+        codes = np.concatenate(self._parts) if self._parts else np.empty(0, np.int32)
         if self._numbers is not None and not all(map(WHOLE_NUMBER.fullmatch, values)):
-            return self._as_numbers(self._numbers, values, codes, problems)
+            return [self._as_numbers(self._numbers, values, codes, problems)]
         order = sorted(range(len(values)), key=values.__getitem__)
         rank = np.empty(len(values) + 1, np.int32)
         rank[order] = np.arange(len(values))

@@ -21,11 +21,22 @@ class NumberColumn:
 
     name: str
     median: float
-    has_gaps: bool
+    n_missing: int = 0  # gaps among the training rows
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some training row had a gap."""
+        return self.n_missing > 0
 
     def to_json(self) -> dict[str, Any]:
         """What was learned, as JSON values."""
-        return {"name": self.name, "kind": "numeric", "median": self.median, "has_gaps": self.has_gaps}
+        return {
+            "name": self.name,
+            "kind": "numeric",
+            "median": self.median,
+            "n_missing": self.n_missing,
+            "has_gaps": self.has_gaps,
+        }
 
     @property
     def features(self) -> list[str]:
@@ -51,7 +62,12 @@ class CategoryColumn:
     name: str
     categories: tuple[str, ...]
     has_other: bool
-    has_gaps: bool
+    n_missing: int = 0  # gaps among the training rows
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some training row had a gap."""
+        return self.n_missing > 0
 
     def to_json(self) -> dict[str, Any]:
         """What was learned, as JSON values."""
@@ -60,6 +76,7 @@ class CategoryColumn:
             "kind": "categorical",
             "categories": list(self.categories),
             "has_other": self.has_other,
+            "n_missing": self.n_missing,
             "has_gaps": self.has_gaps,
         }
 
@@ -131,7 +148,7 @@ def _numbers(table: Table, name: str) -> NumberColumn:
     values = table.number(name)
     missing = np.isnan(values)
     median = 0.0 if missing.all() else float(np.median(values[~missing]))
-    return NumberColumn(name, median, bool(missing.any()))
+    return NumberColumn(name, median, int(missing.sum()))
 
 
 def _categories(table: Table, name: str) -> CategoryColumn:
@@ -143,7 +160,7 @@ def _categories(table: Table, name: str) -> CategoryColumn:
         name,
         tuple(values[code] for code in kept),
         has_other=bool(counts.sum() > counts[kept].sum()),
-        has_gaps=bool((codes == NO_CATEGORY).any()),
+        n_missing=int((codes == NO_CATEGORY).sum()),
     )
 
 
@@ -152,6 +169,6 @@ def _from_json(fields: dict[str, Any]) -> NumberColumn | CategoryColumn:
         median = float(fields["median"])
         if not np.isfinite(median):
             raise ValueError(f"The median of {fields['name']!r} is {median}.")
-        return NumberColumn(str(fields["name"]), median, bool(fields["has_gaps"]))
+        return NumberColumn(str(fields["name"]), median, int(fields["n_missing"]))
     categories = tuple(map(str, fields["categories"]))
-    return CategoryColumn(str(fields["name"]), categories, bool(fields["has_other"]), bool(fields["has_gaps"]))
+    return CategoryColumn(str(fields["name"]), categories, bool(fields["has_other"]), int(fields["n_missing"]))

@@ -35,13 +35,15 @@ class Table:
         return cls(names, names, numbers, (), np.empty((len(numbers), 0), np.int32), ())
 
     @classmethod
-    def of_columns(cls, columns: Mapping[str, Array | tuple[Codes, tuple[str, ...]]], n_rows: int) -> Table:
-        """Columns one by one: numbers as an array, text as codes with its values."""
+    def of_columns(
+        cls, columns: Mapping[str, Array | list[Array] | tuple[Codes, tuple[str, ...]]], n_rows: int
+    ) -> Table:
+        """Columns one by one: numbers as an array or its parts, text as codes with its values."""
         numbers = {name: column for name, column in columns.items() if not isinstance(column, tuple)}
         texts = {name: column for name, column in columns.items() if isinstance(column, tuple)}
         matrix, codes = np.empty((n_rows, len(numbers))), np.empty((n_rows, len(texts)), np.int32)
         for j, column in enumerate(numbers.values()):
-            matrix[:, j] = column
+            np.concatenate(column if isinstance(column, list) else [column], out=matrix[:, j])
         for j, (values, _) in enumerate(texts.values()):
             codes[:, j] = values
         categories = tuple(values for _, values in texts.values())

@@ -128,9 +128,9 @@ def data(card: dict[str, Any]) -> str:
     text = table(["class", "rows"], zip(facts["classes"], facts["class_counts"], strict=True))
     if facts["constant_features"]:
         text += f"<p>{len(facts['constant_features'])} constant features were left out.</p>"
-    if columns := facts.get("columns"):
-        rows = [[column["name"], column["role"], column.get("missing", 0)] for column in columns]
-        text += table(["column", "role", "missing"], rows)
+    if columns := card.get("columns"):
+        rows = [[column["name"], column["kind"], f"{column['n_missing'] / facts['n_rows']:.1%}"] for column in columns]
+        text += table(["column", "kind", "missing"], rows)
     return text
 
 

@@ -10,7 +10,7 @@ from melm.preprocess import CategoryColumn, NumberColumn
 
 def row_schema(model: Model, title: str) -> dict[str, Any]:
     """Columns, their types and categories, and which may be missing: those that some training row lacked."""
-    columns = [NumberColumn(name, 0.0, has_gaps=False) for name in model.columns]
+    columns = [NumberColumn(name, median=0.0) for name in model.columns]
     known = columns if model.encoder is None else model.encoder.columns
     properties = {column.name: column_schema(column) for column in known}
     if model.id_name is not None:

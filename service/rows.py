@@ -105,7 +105,7 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
             FieldError(f"/{escape(name)}", f"the column {name!r} is missing", f"columns: {', '.join(columns[:50])}")
             for name in missing[:SHOWN_ERRORS]
         )
-    known = model.encoder.columns if model.encoder else [NumberColumn(name, 0.0, has_gaps=False) for name in columns]
+    known = model.encoder.columns if model.encoder else [NumberColumn(name, median=0.0) for name in columns]
     errors: list[FieldError] = []
     warnings: list[str] = []
     for column in known:

@@ -217,3 +217,9 @@ def test_what_cannot_be_stored_says_why(client: httpx2.Client, params: dict[str,
 def test_a_plain_table_is_the_matrix_that_it_always_was(client: httpx2.Client, dataset_id: str) -> None:
     table = client.post("/v1/datasets?target=species", content=samples.irises_csv(), headers=CSV).json()
     assert table["id"] == dataset_id
+
+
+def test_the_report_shows_the_columns_with_their_gaps(client: httpx2.Client, messy: dict[str, Any]) -> None:
+    report = client.get(f"/v1/models/{messy['model_id']}/report", headers={"Accept": "text/html"}).text
+    assert "Größe" in report
+    assert f"{9 / N_ROWS:.1%}" in report
