@@ -1,6 +1,7 @@
 """A model as an ONNX file: projection and densities as standard operators, for runtimes without Python.
 
-Needs the extra `melm[onnx]`. The graph takes `X` (n, d) in double precision and gives `Z`, `probabilities` and `label`.
+Needs the extra `melm[onnx]`. The graph takes `X` (n, d) in double precision, NaN where a
+column that had gaps has one, and gives `Z`, `probabilities` and `label`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ import numpy.typing as npt
 
 from melm.model import Model
 from melm.potential import whitening_basis
+from melm.preprocess import Encoder, NumberColumn
 
 OPSET = 17
 IR_VERSION = 9
+
+
+class TextColumns(ValueError):
+    """The model takes text, for which the file has no place."""
 
 
 def dump(model: Model) -> bytes:
@@ -22,7 +28,8 @@ def dump(model: Model) -> bytes:
     import onnx
 
     graph = _Graph()
-    centered = graph.add("Sub", "X", graph.constant("offset", model.offset[None, :]))
+    features = _features(graph, model.encoder, onnx)
+    centered = graph.add("Sub", features, graph.constant("offset", model.offset[None, :]))
     Z = graph.add("MatMul", centered, graph.constant("projection", model.projection), name="Z")
     joint = graph.add("Concat", *(_joint(graph, model, code, Z) for code in range(len(model.classes))), axis=1)
     graph.add("Softmax", joint, axis=1, name="probabilities")
@@ -30,6 +37,22 @@ def dump(model: Model) -> bytes:
     graph.add("Gather", graph.constant("classes", _labels(model.classes)), winner, axis=0, name="label")
     content: bytes = _proto(graph, model, onnx).SerializeToString()
     return content
+
+
+def _features(graph: _Graph, encoder: Encoder | None, onnx: Any) -> str:
+    """The features out of the columns of X: gaps, which are NaN, take the median and are flagged."""
+    if encoder is None:
+        return "X"
+    numbers = [column for column in encoder.columns if isinstance(column, NumberColumn)]
+    if len(numbers) < len(encoder.columns):
+        raise TextColumns("The model has columns of text; an ONNX file takes numbers only.")
+    missing = graph.add("IsNaN", "X")
+    medians = np.array([[column.median for column in numbers]])
+    filled = graph.add("Where", missing, graph.constant("medians", medians), "X")
+    flags = graph.add("Cast", missing, to=onnx.TensorProto.DOUBLE)
+    both = graph.add("Concat", filled, flags, axis=1)
+    places = [j + offset for j, c in enumerate(numbers) for offset in ((0, len(numbers)) if c.has_gaps else (0,))]
+    return graph.add("Gather", both, graph.constant("places", np.array(places)), axis=1)
 
 
 def _joint(graph: _Graph, model: Model, code: int, Z: str) -> str:
@@ -86,7 +109,7 @@ def _proto(graph: _Graph, model: Model, onnx: Any) -> Any:
     labels = helper.np_dtype_to_tensor_dtype(np.dtype(_labels(model.classes).dtype))
     if model.classes.dtype.kind in "US":
         labels = onnx.TensorProto.STRING
-    d, k = model.projection.shape
+    d, k = len(model.columns), model.projection.shape[1]
     made = helper.make_graph(
         [helper.make_node(operator, inputs, [output], **a) for operator, inputs, output, a in graph.nodes],
         "melm",

@@ -165,7 +165,10 @@ def get_model_file(
         content = context.store.models.file(tenant, record.id)
     else:
         model = context.models.get(tenant, record.id).model
-        content = npy.write_npy(model.projection) if suffix == "npy" else onnx_file.dump(model)
+        try:
+            content = npy.write_npy(model.projection) if suffix == "npy" else onnx_file.dump(model)
+        except onnx_file.TextColumns:
+            raise NotAcceptable(accept, FILE_TYPES[:2]) from None
     return Response(content, headers=headers, media_type=media_type)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,12 @@ import onnxruntime
 import pytest
 
 from melm import onnx_file
-from melm.methods import fit
+from melm.labelled import Labelled
+from melm.methods import METHODS, fit, plan_fit, run_unit
 from melm.model import Model
+from melm.plan import run_plan
+from melm.preprocess import CategoryColumn, Encoder
+from melm.table import Table
 from tests.melm.samples import Array, mixture
 
 
@@ -40,3 +45,24 @@ def test_far_rows_get_probabilities_all_the_same() -> None:
     model = fit("melm", X, y, n_starts=2, priors=[1.0, 0.0])
     _, probabilities, _ = run(model, np.array([[1e4, 1e4, -1e4], [0.0, 0.0, 0.0]]))
     np.testing.assert_allclose(probabilities, [[1.0, 0.0], [1.0, 0.0]])
+
+
+def test_gaps_are_filled_as_the_model_learned_to() -> None:
+    X, y = mixture([60, 50], 3)
+    X[::7, 1] = np.nan
+    data = Labelled.of_table(Table.of_numbers(X), y)
+    parameters = METHODS["lda"].Parameters(n_components=1)
+    model = run_plan(
+        plan_fit("lda", data, parameters),
+        lambda stage: [run_unit("lda", data, parameters, unit) for unit in stage.units],
+    )
+    _, probabilities, Z = run(model, X)
+    np.testing.assert_allclose(Z, model.transform(data.X), atol=1e-12)
+    np.testing.assert_allclose(probabilities, model.predict_proba(data.X), atol=1e-9)
+
+
+def test_text_has_no_place_in_the_file() -> None:
+    X, y = mixture([60, 50], 3)
+    model = replace(fit("lda", X, y, n_components=1), encoder=Encoder((CategoryColumn("c", ("a", "b", "c"), False),)))
+    with pytest.raises(onnx_file.TextColumns):
+        onnx_file.dump(model)
