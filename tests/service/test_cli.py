@@ -174,8 +174,8 @@ def test_a_plot(melm: Melm, model_path: str, name: str, begins: bytes) -> None:
         (
             "a,b,y\n" + "1,2,u\n3,4,v\n\n" * 5 + "1,x,v\n",
             [],
-            "bad.csv: row 11 (line 17), column 'b': 'x' is not a number, as the others are; missing_values='x' where "
-            "it stands for a gap; columns={'b': 'categorical'} where the column is text",
+            "bad.csv: row 11 (line 17), column 'b': 'x' is not a number, as the others are; --missing-values x where "
+            "it stands for a gap; --columns b=categorical where the column is text",
         ),
         (
             'a,b,y\n1,2,"u\nv"\n1,2,3,v\n',
@@ -186,8 +186,8 @@ def test_a_plot(melm: Melm, model_path: str, name: str, begins: bytes) -> None:
         (
             "a,b\n1,2\n",
             [],
-            "bad.csv: there is no column 'y'; columns: a, b (cells are separated by ',': is that right? delimiter sets "
-            "it)",
+            "bad.csv: there is no column 'y'; columns: a, b (cells are separated by ',': is that right? --delimiter "
+            "sets it)",
         ),
         ("a,y\n1,u\n2,u\n", [], "bad.csv: there is 1 class, not 2 or more; send rows of two classes"),
         ("", [], "bad.csv: the CSV is empty; send a header row, then one line a row"),
