@@ -26,7 +26,7 @@ from melm.labelled import Labelled
 from melm.model import Model
 from melm.objective import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
 from melm.optimize import StartResult
-from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather
+from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, select
 from melm.problem import Problem
 from melm.rows import Array
 from melm.search import Found, Search, best_start
@@ -69,7 +69,7 @@ class Fitting:
             return self.gammas[0]
         n_folds = min(GAMMA_FOLDS, rarest)
         inner = {index: (*resamples, Fold(index, n_folds, self.search.seed)) for index in range(n_folds)}
-        sizes = {index: len(data.training(nested)[0]) for index, nested in inner.items()}
+        sizes = {index: len(select(nested, data.codes, data.groups).rows) for index, nested in inner.items()}
         searches = [(gamma, index) for gamma in self.gammas for index in inner]
         outcomes = yield from gather(
             [

@@ -28,6 +28,7 @@ from melm.sample import sample, sample_sizes
 from melm.starts import start_projection
 
 GENEROSITY = 2  # how many times the gain of the best another optimum may be expected to make on all rows
+MISLED = 0.05  # share of the divergence: optima of a sample that gain more on all rows were accidents of the sample
 SAMPLE_TOLERANCE = 100  # times the tolerance on all rows: far below the noise of sampling
 HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
 SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
@@ -69,14 +70,23 @@ class Search:
         return found
 
     def _finish(self, found: Found, units: _Units, n_rows: int) -> Plan[None]:
-        """The best climbs on all rows, then all those that the same gain could take above it."""
+        """The best converges on all rows, then others that a like gain could take above it.
+
+        Where the gain is large, the sample has misled, and all of them converge; else they race, and a winner does.
+        """
         judged = found.judged()
         best = best_start(judged, [start.divergence for start in judged])
         yield from self._step(found, units, "polish", [best.index], n_rows)
         reached = found.starts[best.index].divergence
-        gain = GENEROSITY * (reached - best.divergence)
-        others = [start.index for start in judged if start is not best and start.divergence + gain >= reached]
-        yield from self._step(found, units, "second polish", others, n_rows)
+        gain = reached - best.divergence
+        others = [s.index for s in judged if s is not best and s.divergence + GENEROSITY * gain > reached]
+        if gain > MISLED * reached:
+            yield from self._step(found, units, "polish", others, n_rows)
+        else:
+            yield from self._step(found, units, "race", others, n_rows, RACE_EVALUATIONS)
+            winner = max(others, key=lambda index: found.starts[index].divergence, default=best.index)
+            if found.starts[winner].divergence > reached:
+                yield from self._step(found, units, "polish", [winner], n_rows)
 
     def run(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan. The result holds the divergence on all rows, or that on a sample of them."""

@@ -106,19 +106,23 @@ def test_an_optimum_that_several_starts_reach_is_judged_once() -> None:
     assert [len(stage.units) for stage in stages[2:]] == [1, 1, 1, 1]
 
 
-def test_what_the_gain_of_the_best_could_lift_above_it_climbs_too() -> None:
+def test_what_the_gain_of_the_best_could_lift_above_it_races_on() -> None:
     judged = {0: 1.0, 1: 0.99, 2: 0.9}
 
-    def climbs(gain: float) -> Answer:
-        return lambda unit, n_rows: judged[unit.arguments["start"]] + gain * unit.name.startswith("polish 0 on 1000000")
+    def last(gain: float, lift: float) -> list[tuple[str, list[int]]]:
+        """The stages after the best has climbed by the gain, where all others can climb by the lift."""
 
-    def last(gain: float) -> list[int]:
-        _, stages = drive(search(3).plan(ALL, 1.0), climbs(gain))
-        return [u.arguments["start"] for stage in stages if stage.name.startswith("second") for u in stage.units]
+        def answer(unit: Unit, _: int) -> float:
+            climbed = {"polish 0 on 1000000 rows": gain, "race 1 on 1000000 rows": lift, "race 2 on 1000000 rows": lift}
+            return judged[unit.arguments["start"]] + climbed.get(unit.name, 0.0)
 
-    assert last(0.001) == []
-    assert last(0.05) == [1]
-    assert last(0.2) == [1, 2]
+        _, stages = drive(search(3).plan(ALL, 1.0), answer)
+        return [(stage.name.split()[0], [unit.arguments["start"] for unit in stage.units]) for stage in stages[6:]]
+
+    assert last(0.001, 1.0) == []
+    assert last(0.04, 0.01) == [("race", [1])]
+    assert last(0.04, 0.2) == [("race", [1]), ("polish", [1])]
+    assert last(0.2, 0.0) == [("polish", [1, 2])]
 
 
 def test_a_sample_that_misleads_does_not_decide() -> None:
