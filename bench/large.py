@@ -126,6 +126,7 @@ X, y = np.empty(({n_rows}, 30), dtype="{dtype}"), generator.integers(2, size={n_
 for begin in range(0, {n_rows}, 10_000):
     X[begin : begin + 10_000] = generator.standard_normal((10_000, 30))
 X[:, 0] += 2 * y
+X[:, 1] *= 1 + y
 MELM(n_starts=2, random_state=0).fit(X[:2000], y[:2000])
 before = peak_bytes()
 MELM(n_starts=2, random_state=0).fit(X, y)
