@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
-from melm.remote import Client, Conflict, Invalid, NotFound, Problem, RemoteError, Unavailable, Unreachable
+from melm.remote import Client, Conflict, Dataset, Invalid, NotFound, Problem, RemoteError, Unavailable, Unreachable
 from melm.remote import errors as errors_module
+from melm.remote.table_body import PIECE_BYTES
 from tests.melm.remote.scripted import Asked, Said, fit_document, in_turn, scripted_service
 
 SOON = {"Retry-After": "0"}
@@ -34,6 +37,17 @@ def test_asks_again_under_one_key_so_that_a_fit_is_made_once(refusal: Said) -> N
     assert len(service.asked) == 3
     assert len({asked.headers["Idempotency-Key"] for asked in service.asked}) == 1
     assert len({asked.body for asked in service.asked}) == 1
+
+
+@pytest.mark.parametrize("refusal", [Said(503, headers=SOON), Said(broken=True)], ids=["refused", "broken"])
+def test_a_file_that_is_sent_again_is_sent_from_the_beginning(refusal: Said, tmp_path: Path) -> None:
+    content = b"a,y\n" + b"1,u\n" * PIECE_BYTES  # several pieces
+    (tmp_path / "table.csv").write_bytes(content)
+    document = dict.fromkeys((each.name for each in fields(Dataset)), None) | {"id": "ds_1"}
+    with scripted_service(in_turn(refusal, Said(201, document))) as service, Client(service.url) as client:
+        assert client.datasets.upload_file(tmp_path / "table.csv", target="y").id == "ds_1"
+    assert [asked.body == content for asked in service.asked] == [True, True]
+    assert {asked.headers["Content-Type"] for asked in service.asked} == {"text/csv"}
 
 
 def test_two_calls_have_two_keys() -> None:
@@ -134,7 +148,7 @@ def test_the_tree_of_errors_is_the_one_in_the_docstring() -> None:
     kinds = {
         kind.__name__
         for kind in vars(errors_module).values()
-        if isinstance(kind, type) and issubclass(kind, RemoteError | KeyboardInterrupt)
+        if isinstance(kind, type) and issubclass(kind, RemoteError | KeyboardInterrupt | UserWarning)
     }
     assert drawn == kinds
 
