@@ -17,6 +17,7 @@ MANY_ROWS = 10  # with fewer, values that all differ tell nothing
 MANY_VALUES = 20  # as many as make people or places rather than kinds
 WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]*)")  # 007 is not one
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no)$|(?<=[a-z])I[Dd]$")
+GROUP_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid)$|(?<=[a-z])I[Dd]$")  # a body mass index may well repeat
 
 
 class Role(StrEnum):
@@ -90,12 +91,11 @@ def propose(table: Table, name: str) -> Proposal:
         return Proposal(Role.IGNORE, "holds no value at all")
     n_distinct, whole, increasing = _look(table, name)
     all_differ = n_distinct == n_present >= MANY_ROWS and not missing.any()
-    named_id = ID_NAME.search(name.strip()) is not None or ID_NAME.search(name.strip().lower()) is not None
     if all_differ and whole and increasing:
         return Proposal(Role.ID, "all values differ and increase: id")
-    if all_differ and whole and named_id:
+    if all_differ and whole and _is_named(name, ID_NAME):
         return Proposal(Role.ID, "all values differ and the name says id")
-    if named_id and whole and n_distinct >= MANY_VALUES and n_distinct < n_present:
+    if MANY_VALUES <= n_distinct < n_present and whole and _is_named(name, GROUP_NAME):
         return Proposal(Role.GROUP, f"the name says id and {n_distinct} values repeat: rows of one belong together")
     if not table.is_text(name) or increasing is not None:
         gaps = f", {int(missing.sum())} missing" if missing.any() else ""
@@ -107,6 +107,10 @@ def propose(table: Table, name: str) -> Proposal:
     if n_distinct > MANY_VALUES and n_distinct > n_present / 2:
         return Proposal(Role.IGNORE, f"text with {n_distinct} values in {n_present} rows: too many to be categories")
     return Proposal(Role.CATEGORICAL, f"text with {n_distinct} values")
+
+
+def _is_named(name: str, pattern: re.Pattern[str]) -> bool:
+    return pattern.search(name.strip()) is not None or pattern.search(name.strip().lower()) is not None
 
 
 def _look(table: Table, name: str) -> tuple[int, bool, bool | None]:

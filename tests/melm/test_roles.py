@@ -12,6 +12,7 @@ N_ROWS = 60
 COLUMNS: dict[str, list[Cell]] = {
     "row": list(range(100, 100 + N_ROWS)),
     "patient_id": [(7 * i) % 25 + 1000 for i in range(N_ROWS)],
+    "body mass index": [(7 * i) % 25 + 18 for i in range(N_ROWS)],
     "age": [None if i % 9 == 0 else 20 + (i * 17) % 50 for i in range(N_ROWS)],
     "time": [0.5 * i for i in range(N_ROWS)],
     "color": ["red", "blue", None] * (N_ROWS // 3),
@@ -27,6 +28,7 @@ COLUMNS: dict[str, list[Cell]] = {
     [
         ("row", Role.ID, "all values differ and increase"),
         ("patient_id", Role.GROUP, "25 values repeat"),
+        ("body mass index", Role.NUMERIC, "numbers"),
         ("age", Role.NUMERIC, "7 missing"),
         ("time", Role.NUMERIC, "numbers"),
         ("color", Role.CATEGORICAL, "2 values"),
@@ -45,7 +47,7 @@ def test_roles_are_proposed_with_a_reason(name: str, role: Role, word: str) -> N
 def test_roles_are_settable() -> None:
     roles = assign_roles(Table.of_cells(COLUMNS), {"row": "numeric", "age": "categorical", "patient_id": "id"}, "sick")
     found = sort_columns(Table.of_cells(COLUMNS), roles)
-    assert found.features.names == ("row", "age", "time", "color")
+    assert found.features.names == ("row", "body mass index", "age", "time", "color")
     assert found.features.text_names == ("age", "color")
     assert found.id_name == "patient_id"
     assert found.groups is None
