@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def table(client: Client, path: Path) -> Dataset:
     """The file as a dataset."""
-    return client.datasets.upload_file(path, target=TARGET, name="messy")
+    return client.datasets.upload_file(path, target=TARGET)
 
 
 @pytest.fixture
@@ -41,7 +41,6 @@ def records() -> list[dict[str, Any]]:
 
 
 def test_roles_come_with_reasons(client: Client, table: Dataset, path: Path) -> None:
-    assert table.name == "messy"
     assert table.columns is not None
     assert {each["name"]: each["role"] for each in table.columns} == {
         "patient": "id",
@@ -54,7 +53,9 @@ def test_roles_come_with_reasons(client: Client, table: Dataset, path: Path) -> 
         TARGET: "target",
     }
     assert table.columns[0]["reason"] == "all values differ and increase: id"
-    other = client.datasets.upload_file(path.read_bytes(), target=TARGET, columns={"zip": "ignore"})
+    roles = {"zip": "ignore", "dose": "ignore"}
+    other = client.datasets.upload_file(path.read_bytes(), target=TARGET, columns=roles, name="fewer columns")
+    assert other.name == "fewer columns"
     assert other.columns is not None
     assert other.columns[3]["reason"] == "set by the caller"
 
