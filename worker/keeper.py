@@ -155,9 +155,10 @@ class ParentKeeper:
     def _run(self) -> None:
         settings = self._store.settings
         beats_at = 0.0
+        heard_at = time.monotonic()
         while not self._stop.is_set():
             for pid, lease in self._family.wait_for_reports(tick(settings)):
-                now = time.monotonic()
+                heard_at = now = time.monotonic()
                 self._held.pop(pid, None)
                 if lease is not None:
                     self._held[pid] = Held(lease, identity(pid), since=now, renewed_at=now)
@@ -167,6 +168,14 @@ class ParentKeeper:
                 if time.monotonic() >= beats_at:
                     self._store.workers.beat(self._name)
                     beats_at = time.monotonic() + settings.renew_seconds
+                    if (
+                        time.monotonic() - heard_at > settings.stalled_seconds
+                        and not self._store.workers.health().moving
+                    ):
+                        # The consumer of messages has stopped to consume. A supervisor starts a worker that does.
+                        logger.critical("fits wait and no message comes: the worker ends")
+                        heard_at = time.monotonic()
+                        os.kill(os.getpid(), signal.SIGTERM)
             except ContractError:
                 continue  # the server is away: the next look may find it back
             except Exception:
@@ -194,7 +203,8 @@ class ParentKeeper:
     def _kill(self, pid: int, held: Held, reason: str) -> None:
         logger.warning("killed", extra={"fit_id": held.lease.fit_id, "unit": held.lease.unit, "reason": reason})
         del self._held[pid]
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def tick(settings: Settings) -> float:

@@ -24,7 +24,6 @@ from worker.library import Library
 P = ParamSpec("P")
 T = TypeVar("T")
 NOTHING = Claim(None, {}, 0)
-PATIENCE_SECONDS = 600.0  # a finished unit is worth waiting for a server that is away
 
 logger = logging.getLogger(__name__)
 
@@ -192,14 +191,13 @@ class Runner:
         return NOTHING
 
     def _patiently(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the store, and wait for it while it is away: work that is done is not thrown away."""
-        gives_up_at = time.monotonic() + PATIENCE_SECONDS
+        """Call the store, and wait for it while it is away, however long: work that is done is not thrown away."""
         pause = 0.05
         while True:
             try:
                 return call(*args, **kwargs)
             except StoreUnavailable:
-                if time.monotonic() > gives_up_at or self._keeper.is_stopping():
+                if self._keeper.is_stopping():
                     raise
                 time.sleep(pause)
                 pause = min(2 * pause, 1.0)

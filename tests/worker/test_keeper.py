@@ -2,13 +2,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from tests.servers import wait_until
+from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
 from worker.contract.process import identity
 from worker.contract.records import Lease
@@ -157,3 +158,18 @@ def test_a_parent_gives_up_a_unit_that_takes_too_long(
     assert error is not None
     assert error.type == "OutOfTime"
     assert quick.units.claim(tenant, plan.fit_id, "here/1/1").is_plan
+
+
+def test_a_parent_ends_a_worker_that_no_longer_consumes(
+    settings: Settings, tenant: str, monkeypatch: pytest.MonkeyPatch, server: RedisServer
+) -> None:
+    server.client.delete("melm:tenants")  # those of other tests
+    stalled = open_store(replace(settings, renew_seconds=0.1, stalled_seconds=0.3))
+    ended = threading.Event()
+    monkeypatch.setattr(os, "kill", lambda pid, number: ended.set() if (pid, number) == (os.getpid(), 15) else None)
+    keeper = ParentKeeper(stalled, NoMessages(), Family(), tenant)
+    keeper.start()
+    assert not ended.wait(1)  # nothing waits
+    stalled.fits.submit(tenant, submission(stored_dataset(stalled, tenant)))
+    assert ended.wait(3)
+    keeper.stop()

@@ -27,7 +27,7 @@ def identity(pid: int) -> str:
 def is_dead_here(process: str) -> bool:
     """Whether the process was one of this host and lives no more. Of other hosts nothing is known."""
     where, pid, began = process.split("/")
-    return where == host() and _began(int(pid)) != began
+    return where == host() and (began == "" or _began(int(pid)) != began)
 
 
 def _began(pid: int) -> str:

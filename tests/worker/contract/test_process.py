@@ -20,6 +20,12 @@ def test_a_zombie_and_a_buried_process_are_dead() -> None:
     assert is_dead_here(name)
 
 
+def test_who_was_dead_when_first_looked_at_is_dead() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    assert is_dead_here(identity(process.pid))
+
+
 def test_another_process_with_the_same_id_does_not_bring_it_back() -> None:
     assert is_dead_here(f"{host()}/{os.getpid()}/1")
 

@@ -29,7 +29,7 @@ class Workers:
         stale = timestamp(now) - round(settings.renew_seconds * 3 * 1000)
         self._connection.call("ZREMRANGEBYSCORE", HEARTBEATS, "-inf", stale - 86_400_000)
         workers = [name.decode() for name in self._connection.call("ZRANGEBYSCORE", HEARTBEATS, stale, "+inf")]
-        queued = active = 0
+        queued = active = in_hand = 0
         claimed: list[int] = []
         oldest_queued: list[int] = []
         for tenant in self._connection.tenants():
@@ -37,19 +37,21 @@ class Workers:
                 ("ZCARD", key(tenant, "fits", "status", "queued")),
                 ("ZCARD", key(tenant, "active")),
                 ("HGET", key(tenant, "metrics"), "claimed_at"),
-                ("ZRANGE", key(tenant, "fits", "status", "queued"), 0, 0),
+                ("ZRANGE", key(tenant, "active"), 0, 0),
+                ("HLEN", key(tenant, "leases")),
             ]
-            n_queued, n_active, claimed_at, oldest = self._connection.call_many(commands)
+            n_queued, n_active, claimed_at, oldest, n_leases = self._connection.call_many(commands)
             queued += n_queued
             active += n_active
+            in_hand += n_leases
             if claimed_at is not None:
                 claimed.append(int(float(claimed_at)))
             if oldest:
                 created_at = self._connection.call("HGET", key(tenant, "fit", oldest[0].decode(), "meta"), "created_at")
                 oldest_queued.append(int(float(created_at or timestamp(now))))
-        # Fits wait and nothing has been begun for long: alive but not consuming looks like this.
+        # Fits wait, nobody has a unit in hand, and none was begun for long: alive but not consuming looks like this.
         waited_since = max(min(oldest_queued, default=timestamp(now)), max(claimed, default=0))
-        moving = queued == 0 or timestamp(now) - waited_since < settings.stalled_seconds * 1000
+        moving = active == 0 or in_hand > 0 or timestamp(now) - waited_since < settings.stalled_seconds * 1000
         return WorkerHealth(
             workers=workers,
             queued_fits=queued,

@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 from tests.servers import RedisServer, wait_until
@@ -27,12 +28,16 @@ def test_fits_that_wait_without_any_work_begun_mean_standstill(
     health = store.workers.health()
     assert (health.queued_fits, health.active_fits, health.moving, health.claimed_at) == (2, 2, True, None)
     wait_until(lambda: not store.workers.health().moving)
-    store.units.claim(tenant, fits[0].id, "here/1/1")
+    lease = store.units.claim(tenant, fits[0].id, "here/1/1").lease
+    assert lease is not None
+    time.sleep(0.3)
     health = store.workers.health()
-    assert (health.queued_fits, health.active_fits, health.moving) == (1, 2, True)
+    assert (health.queued_fits, health.active_fits, health.moving) == (1, 2, True)  # one has a unit in hand
     assert health.claimed_at is not None
-    wait_until(lambda: not store.workers.health().moving)
-    store.fits.cancel(tenant, fits[1].id)
+    store.units.release(lease, dead=False)
+    assert not store.workers.health().moving
+    for fit in fits:
+        store.fits.cancel(tenant, fit.id)
     assert store.workers.health().moving
     store.close()
 
