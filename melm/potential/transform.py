@@ -133,7 +133,8 @@ class Nonuniform:
             yield slice(begin, min(begin + size, len(self._rows)))
 
     def _plan(self, kind: int, block: slice) -> Any:
-        angles = rotate(self._rows[block], self._basis) - self._shift
+        angles = rotate(self._rows[block], self._basis)
+        angles -= self._shift
         in_cache = np.prod(self._shape) <= CACHED_POINTS
         plan = finufft.Plan(
             kind,
