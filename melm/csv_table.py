@@ -111,8 +111,10 @@ class CsvReader:
         if len(self._pending) >= self._enough:
             end = _end_of_rows(self._pending)
             if end:
-                self._take(bytes(self._pending[:end]))
+                with memoryview(self._pending) as pending:
+                    block = bytes(pending[:end])
                 del self._pending[:end]
+                self._take(block)
             self._enough = max(BLOCK_BYTES, 2 * len(self._pending))  # a long quoted cell is not searched at each piece
 
     def finish(self) -> Table:
@@ -161,7 +163,7 @@ class CsvReader:
     def _take(self, block: bytes) -> None:
         if not self._is_begun:
             block = self._begin(block)
-        if not self._columns or not block.strip():
+        if not self._columns or not block or block.isspace():
             return
         cells = self._parse(block)
         n_rows = self.n_rows
