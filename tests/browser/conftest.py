@@ -25,7 +25,7 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Closed at the end of each module: while Playwright is open, its event loop runs, and other tests have their own."""
+    """Closed after each module: while Playwright is open its event loop runs, and other tests want to run their own."""
     executable = shutil.which("chromium")
     if executable is None:
         pytest.skip("needs chromium on the path")
