@@ -70,6 +70,7 @@ FIT: dict[str, Any] = {
     "params": {"n_components": 1, "gamma": 1.0, "n_starts": 16, "seed": 7},
     "validation": None,
     "progress": {"starts_done": 5, "n_starts": 16, "best_divergence": 6.94, "eta_seconds": 1.2},
+    "n_fits": 1,
     "attempts": 1,
     "recoveries": 0,
     "started_at": AT,

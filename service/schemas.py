@@ -208,6 +208,7 @@ class FitOut(ResourceOut):
     params: dict[str, Any]
     validation: dict[str, Any] | None
     progress: Progress
+    n_fits: int = Field(description="How often the whole fit is run at the most, validation included: what it costs.")
     attempts: int = Field(description="How often the fit was begun: 1, and one more for each retry.")
     recoveries: int = Field(description="Units of work taken over from a worker that was lost.")
     started_at: datetime | None
@@ -220,7 +221,9 @@ class FitOut(ResourceOut):
     def of(cls, record: FitRecord, *, reused: bool = False, status_detail: str | None = None) -> FitOut:
         """What a client sees of a record."""
         progress = {name: getattr(record, name) for name in Progress.model_fields}
-        extra = {"progress": progress, "reused": reused, "status_detail": status_detail}
+        validation = Validation(**record.validation) if record.validation else None
+        n_fits = validation.n_fits(validation.folds * validation.repeats) if validation else 1
+        extra = {"progress": progress, "n_fits": n_fits, "reused": reused, "status_detail": status_detail}
         return cls.model_validate({**record.model_dump(), **extra})
 
 

@@ -73,6 +73,7 @@ class FitRecord(Record):
     params: dict[str, Any]
     validation: dict[str, Any] | None
     progress: Progress
+    n_fits: int  # how often the whole fit is run at the most, validation included
     attempts: int
     recoveries: int
     started_at: datetime | None

@@ -79,6 +79,7 @@ def facts_of_fit(record: FitRecord) -> dict[str, object]:
         "status": record.status if record.status_detail is None else f"{record.status}, {record.status_detail}",
         "dataset": record.dataset_id,
         "method": record.method,
+        "whole fits": record.n_fits,
         "starts": f"{progress.starts_done} of {progress.n_starts}" if progress.n_starts else None,
         "best divergence": None if progress.best_divergence is None else text(progress.best_divergence),
         "error": record.error["message"] if record.error else None,

@@ -288,3 +288,10 @@ def test_a_silent_stream_beats() -> None:
         return [text async for text in event_stream(context, "acme", "fit_1", "0")]
 
     assert asyncio.run(read()) == [": nothing new\n\n"] * 2
+
+
+def test_what_a_fit_costs_is_said_before_it_starts(client: httpx2.Client, dataset_id: str) -> None:
+    validation = {"folds": 3, "repeats": 2, "permutations": 4, "bootstraps": 5}
+    body: dict[str, Any] = {"dataset_id": dataset_id, "method": "pca", "validation": validation}
+    assert client.post("/v1/fits", json=body).json()["n_fits"] == 7 * 5 + 5
+    assert client.post("/v1/fits", json=body | {"validation": None}).json()["n_fits"] == 1

@@ -39,6 +39,14 @@ export async function fitOptions() {
     number("permutations", 1000, "0"),
     number("bootstraps", 1000, "0"),
   ];
+  const cost = element("p", { class: "hint", "aria-live": "polite" });
+  const sayCost = () => {
+    const [k, p, b] = [folds, permutations, bootstraps].map((input) => Number(input.value));
+    const times = k >= 2 ? (1 + k) * (1 + p) + b : 1;
+    replace(cost, times === 1 ? "Runs the whole fit once." : `Runs the whole fit ${times} times.`);
+  };
+  for (const input of [folds, permutations, bootstraps]) input.addEventListener("input", sayCost);
+  sayCost();
   const parameters = element("div", { class: "fields" });
   let fields = [];
   const choose = () => {
@@ -71,6 +79,7 @@ export async function fitOptions() {
       bootstraps,
       "How stable the view is: intervals for its weights. Each costs as much as the fit itself.",
     ),
+    cost,
     parameters,
   );
   const read = () => {

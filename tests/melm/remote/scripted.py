@@ -108,6 +108,7 @@ def fit_document(status: str = "running", **values: Any) -> dict[str, Any]:
         "validation": None,
         "progress": {"starts_done": 1, "n_starts": 4, "best_divergence": 1.5, "eta_seconds": 9.0},
         "attempts": 1,
+        "n_fits": 1,
         "recoveries": 0,
         "started_at": None,
         "ended_at": None,
