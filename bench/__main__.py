@@ -44,7 +44,6 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="what to measure; everything by default")
     parser.add_argument("--quick", action="store_true", help="fewer repeats and smaller sizes; nothing is written")
     arguments = parser.parse_args()
-    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     failed = False
     for part in arguments.parts or PARTS:
         print(f"{PARTS[part]}:", flush=True)
@@ -53,15 +52,21 @@ def main() -> int:
             print(f"  {describe(measurement)}", flush=True)
             measured.append(measurement)
         failed |= not all(measurement.holds for measurement in measured)
-        results[part] = {
-            "at": datetime.now(UTC).date().isoformat(),
-            "machine": f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}",
-            "measurements": [asdict(measurement) for measurement in measured],
-        }
-    if not arguments.quick:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-        (FOLDER / "README.md").write_text(page(results))
+        if not arguments.quick:
+            keep(part, measured)
     return int(failed)
+
+
+def keep(part: str, measured: list[Measurement]) -> None:
+    """Write the results of one part beside those of the others, and the page anew."""
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results[part] = {
+        "at": datetime.now(UTC).date().isoformat(),
+        "machine": f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}",
+        "measurements": [asdict(measurement) for measurement in measured],
+    }
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    (FOLDER / "README.md").write_text(page(results))
 
 
 def describe(measurement: Measurement) -> str:

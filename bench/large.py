@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -119,7 +118,7 @@ def extra_memory(quick: bool) -> Iterator[Measurement]:
     for dtype in ("float64", "float32"):
         program = f"""
 import numpy as np
-from bench.large import peak_bytes
+from bench.measurement import peak_bytes
 from melm import MELM
 generator = np.random.default_rng(0)
 X, y = np.empty(({n_rows}, 30), dtype="{dtype}"), generator.integers(2, size={n_rows})
@@ -138,12 +137,6 @@ print((peak_bytes() - before) / X.nbytes)
             float(run.stdout),
             at_most=1.5,
         )
-
-
-def peak_bytes() -> int:
-    """The most memory that this process has held. (What `getrusage` tells begins with that of the parent process.)"""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
 
 
 def prediction(quick: bool) -> Iterator[Measurement]:

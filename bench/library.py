@@ -99,16 +99,17 @@ def extra_memory(quick: bool) -> Measurement:
     """Peak memory of preparing and evaluating, beyond the data, in a process of its own."""
     n_rows = 200_000 if quick else 1_000_000
     program = f"""
-import numpy as np, resource
+import numpy as np
 from bench.library import two_classes
+from bench.measurement import peak_bytes
 from melm.objective import WhitenedDivergence
 from melm.problem import Problem
 X, y = two_classes({n_rows}, 30)
 V = np.linalg.qr(np.random.default_rng(1).standard_normal((30, 2)))[0]
 WhitenedDivergence(Problem.prepare(X[:1000], y[:1000], 2, "ledoit_wolf"), 2, form="spectral").value_and_gradient(V)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_bytes()
 WhitenedDivergence(Problem.prepare(X, y, 2, "ledoit_wolf"), 2).value_and_gradient(V)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.nbytes)
+print((peak_bytes() - before) / X.nbytes)
 """
     share = float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
     return Measurement(

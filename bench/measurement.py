@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -32,3 +33,9 @@ def best_seconds(run: Callable[[], object], repeats: int = 5) -> float:
         run()
         shortest = min(shortest, time.perf_counter() - began)
     return shortest
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held. (What `getrusage` tells begins with that of the parent process.)"""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from service.commands.options import add_columns, add_command, add_json, add_table, add_url
 
 if TYPE_CHECKING:
-    from melm.remote import Fit, Model
+    from melm.remote import Client, Dataset, Fit, Model
     from service.commands.options import Commands
     from service.commands.table_file import TableFile
     from service.upload import Upload
@@ -124,9 +124,7 @@ def fit_there(options: argparse.Namespace, file: TableFile) -> None:
             encoding=file.written.encoding,
             missing_values=file.written.missing_values,
         )
-        fit = client.fits.submit(
-            dataset, method=options.method, params=params_of(options), validation=validation_of(options)
-        )
+        fit = submit(client, dataset, options)
         document: Any = fit.record
         facts = facts_of_fit(fit.record)
         if options.watch:
@@ -139,6 +137,19 @@ def fit_there(options: argparse.Namespace, file: TableFile) -> None:
         write_json(document)
     else:
         write_facts(facts)
+
+
+def submit(client: Client, dataset: Dataset, options: argparse.Namespace) -> Fit:
+    """Submit the fit; Ctrl-C just then may come before or after the service has taken it, and says so."""
+    try:
+        return client.fits.submit(
+            dataset, method=options.method, params=params_of(options), validation=validation_of(options)
+        )
+    except KeyboardInterrupt:
+        from service.commands.failure import CommandError, ExitCode
+
+        message = f"interrupted while submitting; 'melm fits --url {options.url}' says whether the fit was taken"
+        raise CommandError(message, ExitCode.INTERRUPTED) from None
 
 
 def wait(fit: Fit, url: str) -> Model:

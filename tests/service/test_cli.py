@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import textwrap
 from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
@@ -277,12 +278,27 @@ def test_ctrl_c_leaves_the_fit_running_and_says_so(service: RunningService) -> N
     generator = np.random.default_rng(1)
     X = generator.normal(size=(2_000, 20))
     Path("long.npz").write_bytes(samples.npz(X=X, y=(X[:, 0] > 0).astype(int)))
-    program = "import sys; from service.cli import main; sys.exit(main())"
+    program = textwrap.dedent(
+        """
+        import sys
+        from melm.remote import fits
+        from service.cli import main
+        follow = fits.follow
+        def follow_and_say_so(*arguments):
+            print("waiting", flush=True)
+            return follow(*arguments)
+        fits.follow = follow_and_say_so
+        sys.exit(main())
+        """
+    )
     watch = [sys.executable, "-c", program, "fit", "long.npz", "--starts", "500", "--watch", "--url", service.url]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with Client(service.url) as client:
         before = {fit.id for fit in client.fits}
-        with subprocess.Popen(watch, stderr=subprocess.PIPE, text=True, env=environment) as melm:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(watch, stdout=pipe, stderr=pipe, text=True, env=environment) as melm:
+            assert melm.stdout is not None
+            assert melm.stdout.readline() == "waiting\n"
             (fit,) = wait_until(lambda: [fit for fit in client.fits.list(status="running") if fit.id not in before])
             melm.send_signal(signal.SIGINT)
             _, said = melm.communicate()

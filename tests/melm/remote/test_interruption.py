@@ -14,11 +14,14 @@ from tests.running_service import RunningService
 from tests.servers import wait_until
 
 PROGRAM = """
-    import sys
-    from melm.remote import Client, Interrupted
+    from melm.remote import Client, Interrupted, fits
+    follow = fits.follow
+    def follow_and_say_so(*arguments):
+        print("waiting", flush=True)
+        return follow(*arguments)
+    fits.follow = follow_and_say_so
     client = Client({url!r})
     fit = client.fits.attach({fit_id!r})
-    print("waiting", flush=True)
     try:
         print(fit.wait(on_interrupt={on_interrupt!r}).id)
     except Interrupted as interrupted:
@@ -44,7 +47,7 @@ def test_the_caller_is_never_left_in_doubt(
         assert process.stdout.readline() == "waiting\n"
         wait_until(lambda: fit.refresh().record.progress.starts_done > 0)
         process.send_signal(signal.SIGINT)
-        heard = process.stdout.read().strip()
+        heard = process.stdout.read().replace("waiting\n", "").strip()
     wait_until(lambda: fit.refresh().status in statuses)
     assert heard == said.format(fit=fit.id, model=fit.record.model_id)
     fit.cancel()
