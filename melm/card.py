@@ -22,6 +22,7 @@ from melm.problem import Problem
 from melm.projection import axis_correlations, joint_correlations, joint_loadings, standardized_loadings
 from melm.rows import Array
 
+ORDERED_ROWS = 1000  # looked at to see whether a feature grows from row to row
 LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
 
 
@@ -133,3 +134,17 @@ def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
             "of pure noise here. Look at a held-out score."
         )
     return warnings
+
+
+def warn_of_order(X: npt.NDArray[Any], codes: npt.NDArray[np.intp], feature_names: Sequence[str] | None) -> list[str]:
+    """Rows that come class by class, with a feature that grows from row to row: an id that gives the class away."""
+    if np.count_nonzero(np.diff(codes)) != codes.max():
+        return []
+    some = np.linspace(0, len(X) - 1, min(len(X), ORDERED_ROWS)).astype(np.intp)
+    names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(X.shape[1])]
+    growing = np.flatnonzero((np.diff(X[some], axis=0) > 0).all(axis=0))
+    return [
+        f"The rows are sorted by class and {names[j]!r} grows from row to row: an id that gives the class away?"
+        for j in growing
+        if len(some) >= 10
+    ]

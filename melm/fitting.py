@@ -18,6 +18,7 @@ from melm.card import (
     describe_software,
     describe_starts,
     warn,
+    warn_of_order,
 )
 from melm.density import ClassDensities
 from melm.density.compaction import compact
@@ -160,6 +161,7 @@ def assemble(
     densities = class_densities(problem, projection, gamma, priors, offset)
     encoder, feature_names = data.encoder(resamples), data.names(resamples)
     stored = compact(densities)
+    suspicions = [] if resamples else warn_of_order(*data.training(()), feature_names)
     card = {
         "method": method,
         "gamma": gamma,
@@ -170,7 +172,7 @@ def assemble(
         "in_sample": _in_sample(problem, projection, gamma, densities, in_full=not resamples),
         "density": describe_density(densities, stored),
         "software": describe_software(),
-        "warnings": warn(problem, data.classes),
+        "warnings": warn(problem, data.classes) + suspicions,
         **facts,
     }
     return Model(

@@ -166,3 +166,14 @@ def test_interval_of_a_cross_validated_mean() -> None:
     low, high = interval(scores, 5)
     reach = 2.776445 * scores.std(ddof=1) * np.sqrt(1 / 5 + 1 / 4)
     assert (low, high) == pytest.approx((0.8 - reach, 0.8 + reach), abs=1e-5)
+
+
+def test_an_id_in_rows_sorted_by_class_is_suspected() -> None:
+    X, y = mixture([30, 30], 3)
+    order = np.argsort(y, kind="stable")
+    with_id = np.column_stack([X[order], np.arange(60)])
+    told = fit("pca", with_id, y[order]).card["warnings"]
+    assert any("'x3'" in warning and "sorted by class" in warning for warning in told)
+    shuffled = fit("pca", np.column_stack([X, np.arange(60)]), y).card["warnings"]
+    assert not any("sorted by class" in warning for warning in shuffled)
+    assert not any("sorted by class" in warning for warning in fit("pca", X[order], y[order]).card["warnings"])
