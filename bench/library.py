@@ -21,7 +21,7 @@ PAPER_DATA = Path(__file__).parents[2] / "shared" / "data" / "paper"
 def measurements(quick: bool) -> Iterator[Measurement]:
     """All of this part, one by one."""
     yield from evaluation(quick)
-    yield against_published_gradient()
+    yield from against_published_gradient()
     yield extra_memory(quick)
     yield from race(quick)
     yield import_cost()
@@ -78,7 +78,7 @@ def slope_by_rows(A: Array, B: Array, H: Array, S: Array, V: Array) -> Array:
     return slope - H @ V @ inverse @ (V.T @ slope)
 
 
-def against_published_gradient() -> Measurement:
+def against_published_gradient() -> Iterator[Measurement]:
     """One value and gradient at 1,000 x 60 against the published formulas, as the authors' code reads them.
 
     Value and derivative are two functions there; each sums the potentials by itself, the derivative because it divides
@@ -98,11 +98,16 @@ def against_published_gradient() -> Measurement:
         for A, B, sum_of_covariances, S in pairs:  # the derivative
             slope_by_rows(A, B, sum_of_covariances, S, V) / potential_by_rows(A, B, S, V)
 
+    def gradient_alone() -> None:
+        for A, B, sum_of_covariances, S in pairs:
+            slope_by_rows(A, B, sum_of_covariances, S, V)
+
     ours = best_seconds(lambda: objective.value_and_gradient(V), 50)
-    theirs = best_seconds(published, 3)
-    note = f"{ours * 1e3:.2f} ms against {theirs * 1e3:.0f} ms"
-    name = "Evaluation at 1,000 x 60, times faster than the published formulas"
-    return Measurement(name, theirs / ours, at_least=100, note=note)
+    for rival, run, least in (("formulas", published, 100), ("gradient loop alone", gradient_alone, None)):
+        theirs = best_seconds(run, 3)
+        note = f"{ours * 1e3:.2f} ms against {theirs * 1e3:.0f} ms"
+        name = f"Evaluation at 1,000 x 60, times faster than the published {rival}"
+        yield Measurement(name, theirs / ours, at_least=least, note=note)
 
 
 def extra_memory(quick: bool) -> Measurement:
