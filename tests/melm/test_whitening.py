@@ -45,6 +45,7 @@ def test_a_direction_without_spread_inside_the_classes_stays() -> None:
     found = whitening(np.column_stack([X, y]), y)
     assert found.to_features.shape == (4, 4)
     assert found.floored == (True, True)
+    assert np.linalg.eigvalsh(found.covariances[0])[0] > 0.1  # lifted once, with the pooled one, and not again below it
 
 
 def test_a_class_without_spread_in_one_direction_is_lifted_there_and_nowhere_else() -> None:
