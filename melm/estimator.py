@@ -56,7 +56,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     priors : {"balanced", "empirical"} or sequence of float, default="balanced"
         Class probabilities of the classifier, in the order of `classes_`.
     race : bool, default=True
-        Run all starts coarsely and converge only those that are among the best four so far. False converges all.
+        Run all starts coarsely and converge only those that are among the best four so far. From 40,000 rows on they
+        race on samples first, and only the best climb on all rows. False converges all starts on all rows.
     max_iterations : int, default=1000
         Of the optimizer, for each start.
     tolerance : float, default=1e-7
