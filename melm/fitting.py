@@ -39,6 +39,7 @@ SelectStartBy: TypeAlias = Literal["divergence", "balanced_accuracy"]
 GAMMAS = (1.0, 0.7, 1.4, 0.5, 2.0)  # what "auto" chooses from; the first wins a tie
 GAMMA_FOLDS = 5
 MAX_EXACT_ROWS = 20_000  # beyond three components every evaluation costs a kernel for each pair of rows
+DEPENDENT = 1e-6  # smallest singular value of columns of length one: its square is what a covariance has left
 SMOOTHING_FLOOR = 1e-10  # of the smallest eigenvalue of a class's correlations in the projection
 
 
@@ -190,10 +191,16 @@ def _in_sample(
     V = problem.to_whitened(projection)
     n_components = V.shape[1]
     affordable = n_components <= SPECTRAL_COMPONENTS or sum(problem.rows.counts) <= MAX_EXACT_ROWS
-    if not affordable or np.linalg.matrix_rank(V) < n_components:
+    if not affordable or _are_dependent(V):
         return None
     log_potentials = WhitenedDivergence(problem, n_components, gamma).log_potentials(V)
     return describe_separation(densities, log_potentials) if in_full else {"divergence": divergence_of(log_potentials)}
+
+
+def _are_dependent(V: Array) -> bool:
+    """Do the columns say the same, or nothing? Then the projected rows lie on a line, and have no density."""
+    lengths = np.linalg.norm(V, axis=0)
+    return bool(lengths.min() == 0) or float(np.linalg.svd(V / lengths, compute_uv=False)[-1]) < DEPENDENT
 
 
 def class_densities(

@@ -37,3 +37,12 @@ def test_classes_with_one_long_axis_in_common_are_fitted_all_the_same() -> None:
     model = fit("ppca", twice, labels)
     assert np.linalg.matrix_rank(model.projection) == 1
     assert np.isfinite(model.predict_proba(twice)).all()
+
+
+def test_axes_that_all_but_agree_have_no_density_to_tell_of() -> None:
+    """A record number among the features: the long axis of either class, in all but the seventh digit."""
+    numbered = X.copy()
+    numbered[:, 0] = np.random.default_rng(0).permutation(len(X)) * 1e4
+    model = fit("ppca", numbered, np.arange(len(X)) % 2)
+    assert model.card["in_sample"] is None
+    assert np.isfinite(model.predict_proba(numbered)).all()
