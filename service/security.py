@@ -1,9 +1,10 @@
 """Who asks, and what they may do: keys that belong to tenants and carry scopes.
 
-Keys are lines of a file (`MELM_KEYS_FILE`) or of a variable (`MELM_KEYS`):
+Keys are lines of a file (`MELM_KEYS_FILE`, which `melm keys` writes) or of a variable (`MELM_KEYS`); the last two words
+may be left out:
 
-    # tenant   scope     SHA-256 of the key
-    acme       fit       9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+    # tenant  scope  SHA-256 of the key                                                name    created
+    acme      fit    9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  laptop  2026-11-18T09:30:00Z
 
 Only the hash is at rest. Each scope holds the ones before it: `predict` reads and asks models, `fit` makes and deletes
 datasets, fits and models, `admin` also reads the metrics. A file that changes is read again without a restart.
@@ -19,12 +20,13 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
 
 from worker.contract.errors import SettingsError
 
-TENANT_NAME = re.compile(r"[A-Za-z0-9._@+-]{1,64}")
+PLAIN_NAME = re.compile(r"[A-Za-z0-9._@+-]{1,64}")
 CHECK_SECONDS = 1.0  # how long a changed key file may go unnoticed
 logger = logging.getLogger(__name__)
 
@@ -47,10 +49,12 @@ class Principal:
 
 @dataclass(frozen=True)
 class Key:
-    """A key at rest."""
+    """A key at rest. One that was given no name is called by the beginning of its hash."""
 
     digest: bytes
     principal: Principal
+    name: str
+    created_at: datetime | None = None
 
 
 def digest_of(token: str) -> bytes:
@@ -58,28 +62,40 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def parse_keys(text: str) -> list[Key]:
+def parse_keys(text: str, source: str = "the keys") -> list[Key]:
     """Keys out of lines; a line that cannot be understood is named, without its content."""
     keys = []
-    for number, line in enumerate(text.replace(";", "\n").splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        try:
-            tenant, scope, digest = words
-            keys.append(Key(bytes.fromhex(digest), Principal(check_tenant(tenant), Scope[scope.upper()])))
-            if len(keys[-1].digest) != hashlib.sha256().digest_size:
-                raise ValueError
-        except (ValueError, KeyError):
-            expected = "tenant, predict|fit|admin, SHA-256 in hex"
-            raise SettingsError(f"Line {number} of the keys is not: {expected}.") from None
+    for number, line in enumerate(text.splitlines(), 1):
+        if words := line.partition("#")[0].split():
+            try:
+                keys.append(parse_key(*words))
+            except (TypeError, ValueError, KeyError):
+                expected = "tenant, predict|fit|admin, SHA-256 in hex, and perhaps name and time"
+                raise SettingsError(f"Line {number} of {source} is not: {expected}.") from None
     return keys
+
+
+def parse_key(tenant: str, scope: str, digest: str, name: str | None = None, created_at: str | None = None) -> Key:
+    """A key out of the words of its line."""
+    if len(bytes.fromhex(digest)) != hashlib.sha256().digest_size:
+        raise ValueError("not a SHA-256")
+    return Key(
+        bytes.fromhex(digest),
+        Principal(check_tenant(tenant), Scope[scope.upper()]),
+        digest[:8] if name is None else check_name(name, "key"),
+        None if created_at is None else datetime.fromisoformat(created_at),
+    )
 
 
 def check_tenant(name: str) -> str:
     """Tenants stand in storage keys, so their names are plain."""
-    if TENANT_NAME.fullmatch(name) is None:
-        raise ValueError(f"{name!r} is no tenant name: at most 64 letters, digits and ._@+-")
+    return check_name(name, "tenant")
+
+
+def check_name(name: str, noun: str) -> str:
+    """A name that can stand in a line of the file, in a log and in a storage key."""
+    if PLAIN_NAME.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is no {noun} name: at most 64 letters, digits and ._@+-")
     return name
 
 
@@ -87,18 +103,16 @@ class Keyring:
     """The keys that are known now."""
 
     def __init__(self, text: str = "", file: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._text = text
+        self.is_open = (
+            not text and file is None
+        )  # no key was ever asked for: everybody on this machine may do everything
+        self._given = parse_keys(text.replace(";", "\n"), "MELM_KEYS")
+        self._keys = self._given
         self._file = file
         self._clock = clock
         self._checked_at = clock()
-        self._stamp = (0, 0)
-        self._keys = parse_keys(text)
+        self._stamp = (0, 0, 0)
         self._load()
-
-    @property
-    def is_open(self) -> bool:
-        """No key was ever asked for: everybody on this machine may do everything."""
-        return not self._text and self._file is None
 
     def find(self, token: str) -> Principal | None:
         """Whose key this is. Compares with every key, whichever it is, so that time says nothing."""
@@ -125,12 +139,14 @@ class Keyring:
             return
         try:
             status = self._file.stat()
-            stamp = (status.st_mtime_ns, status.st_size)
+            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp != self._stamp:
-                self._keys = parse_keys(self._text) + parse_keys(self._file.read_text())
+                self._keys = self._given + parse_keys(self._file.read_text(), str(self._file))
                 self._stamp = stamp
-        except OSError as error:
-            raise SettingsError(f"the key file cannot be read: {error.strerror}") from None
+        except FileNotFoundError:
+            raise SettingsError(f"There is no key file {self._file}; `melm keys create` makes one.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"The key file {self._file} cannot be read: {error}.") from None
 
 
 class RateLimit:
@@ -156,7 +172,8 @@ def check_binding(host: str, keyring: Keyring, user_header: str) -> None:
         return
     raise SettingsError(
         f"will not listen on {host} without keys: everybody who reaches it could read and delete everything. "
-        "Set MELM_KEYS_FILE or MELM_KEYS, or name the proxy's user header in MELM_USER_HEADER, or listen on 127.0.0.1."
+        "Make one by `melm keys create` and name its file in MELM_KEYS_FILE, or name the proxy's user header in "
+        "MELM_USER_HEADER, or listen on 127.0.0.1."
     )
 
 

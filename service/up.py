@@ -51,6 +51,7 @@ class Plan:
     workers: int
     data_dir: Path
     redis_url: str | None
+    keys_file: Path | None
 
 
 @dataclass
@@ -78,11 +79,7 @@ def run(plan: Plan) -> int:
 def check_plan(plan: Plan) -> None:
     """Find out what would fail later, before anything runs."""
     settings = ServiceSettings.from_environment(os.environ)
-    check_binding(
-        plan.host,
-        Keyring(settings.keys, Path(settings.keys_file) if settings.keys_file else None),
-        settings.user_header,
-    )
+    check_binding(plan.host, Keyring(settings.keys, plan.keys_file), settings.user_header)
     family = socket.AF_INET6 if ":" in plan.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -123,6 +120,7 @@ def parts_of(plan: Plan, sockets: Path) -> list[Part]:
         "MELM_HOST": plan.host,
         "MELM_PORT": str(plan.port),
         "MELM_WORKER_PROCESSES": str(plan.workers),
+        "MELM_KEYS_FILE": str(plan.keys_file or ""),
     }
     worker = Part("worker", [sys.executable, "-m", "worker"], environment)
     api = Part("api", [sys.executable, "-m", "service"], environment)

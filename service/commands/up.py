@@ -37,7 +37,8 @@ def add(commands: Commands) -> None:
         "--redis-url",
         default=os.environ.get("MELM_REDIS_URL"),
         metavar="URL",
-        help="a server that runs already; without it one is started",
+        help="a server that runs already; without it one is started. One with a password is better named by "
+        "MELM_REDIS_URL, which no list of processes shows",
     )
 
 
@@ -46,10 +47,18 @@ def default_data_dir() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "melm"
 
 
+def keys_file(data_dir: Path) -> Path | None:
+    """The file of keys: the one that is named, else the one beside the data, where somebody has made one."""
+    if named := os.environ.get("MELM_KEYS_FILE"):
+        return Path(named)
+    return found if (found := data_dir / "keys").exists() else None
+
+
 def run(options: argparse.Namespace) -> None:
     """Stay until told to stop."""
     from service.up import Plan
     from service.up import run as run_all
 
-    if run_all(Plan(options.host, options.port, options.workers, options.data_dir, options.redis_url)):
+    keys = keys_file(options.data_dir)
+    if run_all(Plan(options.host, options.port, options.workers, options.data_dir, options.redis_url, keys)):
         raise CommandError("the service has stopped", ExitCode.FAILED)

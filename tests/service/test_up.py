@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from service.keys_file import KeysFile
+from service.security import Scope
 from tests.servers import ROOT, children_of, wait_until
 from tests.service import samples
 from tests.service.api import START_SECONDS, free_port, is_alive
@@ -133,6 +135,13 @@ def test_a_taken_port_is_said_clearly(data_dir: Path) -> None:
 
 def test_other_addresses_need_keys(data_dir: Path) -> None:
     assert "without keys" in refused("--host", "0.0.0.0", "--data-dir", str(data_dir))  # noqa: S104
+
+
+def test_keys_beside_the_data_are_asked_for(data_dir: Path) -> None:
+    token = KeysFile(data_dir / "keys").create("laptop", "default", Scope.FIT)
+    with running(data_dir, free_port()) as up, httpx2.Client(base_url=up.url, timeout=60) as client:
+        assert client.get("/v1/fits").status_code == 401
+        assert client.get("/v1/fits", headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
 def is_replaced(up: Up, word: str, pid: int) -> bool:

@@ -1,0 +1,106 @@
+"""The file of keys, changed while services read it: they see the old lines or the new ones, never half of them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from service.security import Key, Principal, Scope, check_name, check_tenant, digest_of, parse_keys
+from worker.contract.errors import SettingsError
+
+TOKEN_PREFIX = "melm_"  # noqa: S105 - by which people and scanners of secrets know a key
+TOKEN_BYTES = 32
+
+
+class KeysFile:
+    """Keys by name. Lines and comments written by hand stay as they are."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()  # a link stays a link
+
+    def read(self) -> list[Key]:
+        """All keys, in the order of the file."""
+        return parse_keys(self._text(), str(self.path))
+
+    def create(self, name: str, tenant: str, scope: Scope) -> str:
+        """Add a key and answer it. It cannot be asked for again: the file holds its hash."""
+        try:
+            principal = Principal(check_tenant(tenant), scope)
+            check_name(name, "key")
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+        token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+        with self._locked():
+            text = self._text() if self.path.exists() else ""
+            if any(key.name == name for key in parse_keys(text, str(self.path))):
+                raise SettingsError(f"There is a key named {name!r} already in {self.path}; choose another name.")
+            if text and not text.endswith("\n"):
+                text += "\n"
+            self._write(text + line_of(Key(digest_of(token), principal, name, datetime.now(UTC))))
+        return token
+
+    def revoke(self, name: str) -> None:
+        """Take a key out. The tenant's data and other keys stay."""
+        with self._locked():
+            text = self._text()
+            if all(key.name != name for key in parse_keys(text, str(self.path))):
+                raise SettingsError(f"There is no key named {name!r} in {self.path}.")
+            kept = (
+                line for line in text.splitlines(keepends=True) if all(key.name != name for key in parse_keys(line))
+            )
+            self._write("".join(kept))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The folder's lock: the file itself is replaced by every change."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+        except OSError as error:
+            raise SettingsError(f"The folder {self.path.parent} cannot be used: {error.strerror}.") from None
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+    def _text(self) -> str:
+        try:
+            return self.path.read_text()
+        except FileNotFoundError:
+            raise SettingsError(f"There is no key file {self.path}; `melm keys create` makes one.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"The key file {self.path} cannot be read: {error}.") from None
+
+    def _write(self, text: str) -> None:
+        """Put a complete file in the place of the old one, readable by its owner and by whom the old one let in."""
+        try:
+            descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=".keys-")
+            new = Path(name)
+            try:
+                with os.fdopen(descriptor, "w") as file:
+                    if self.path.exists():
+                        status = self.path.stat()
+                        os.fchown(descriptor, status.st_uid, status.st_gid)
+                        os.fchmod(descriptor, status.st_mode & 0o660)
+                    file.write(text)
+                    file.flush()
+                    os.fsync(descriptor)
+                new.replace(self.path)
+            finally:
+                new.unlink(missing_ok=True)
+        except OSError as error:
+            raise SettingsError(f"The key file {self.path} cannot be written: {error.strerror}.") from None
+
+
+def line_of(key: Key) -> str:
+    """A key as its line."""
+    created_at = "" if key.created_at is None else f" {key.created_at:%Y-%m-%dT%H:%M:%SZ}"
+    principal = key.principal
+    return f"{principal.tenant} {principal.scope.name.lower()} {key.digest.hex()} {key.name}{created_at}\n"
