@@ -16,7 +16,8 @@ COPY service ./service
 RUN pip --python /opt/melm/bin/python install --no-deps .
 
 FROM python:3.13-slim
-RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin melm
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin melm \
+    && install --directory --owner melm --mode 700 /var/lib/melm
 COPY --from=build /opt/melm /opt/melm
 ENV PATH=/opt/melm/bin:$PATH PYTHONUNBUFFERED=1
 USER melm

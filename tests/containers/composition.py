@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from tests.servers import children_of
+
 VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<word>[^}]*))?\})")
 
 
@@ -69,6 +71,13 @@ class Composition:
                 stderr=log,
             )
 
+    def run(self, name: str, command: list[str]) -> str:
+        """What a command in a service's surroundings prints, as `docker compose run` does it."""
+        words = self._on_loopback(name, command)
+        done = subprocess.run(words, cwd=self.root, env=self._environment(name), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def is_healthy(self, name: str) -> bool:
         """Whether a service's health check passes."""
         check = self.services[name]["healthcheck"]
@@ -110,6 +119,11 @@ class Composition:
     def log(self, name: str) -> str:
         """What a service said."""
         return (self.root / f"{name}.log").read_text(errors="replace")
+
+    def command_lines(self, name: str) -> str:
+        """What a list of processes shows of a service: its command and those of its children."""
+        pid = self.processes[name].pid
+        return "\n".join(Path(f"/proc/{each}/cmdline").read_text() for each in (pid, *children_of(pid)))
 
     def _environment(self, name: str) -> dict[str, str]:
         given = self.services[name].get("environment", {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import signal
 from collections.abc import Iterator
@@ -18,12 +17,7 @@ from tests.containers.composition import Composition, MissingVariable, read_serv
 from tests.containers.conftest import PROJECT
 from tests.servers import server_binary, wait_until
 
-TOKEN = "a-key-of-the-test"
-VARIABLES = {
-    "MELM_REDIS_PASSWORD": "correcthorse",
-    "MELM_KEYS": f"default admin {hashlib.sha256(TOKEN.encode()).hexdigest()}",
-    "MELM_WORKER_PROCESSES": "1",
-}
+VARIABLES = {"MELM_REDIS_PASSWORD": "correcthorse", "MELM_WORKER_PROCESSES": "1"}
 COMPOSE_FILE = PROJECT / "docker-compose.yml"
 SERVICES = read_services(COMPOSE_FILE, VARIABLES)
 ORDER = ("store", "worker", "api")
@@ -50,8 +44,14 @@ def processes(commands: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         composition.kill(name)
 
 
+@pytest.fixture(scope="module")
+def key(processes: Composition) -> str:
+    """A key, made as the README says."""
+    return processes.run("api", ["melm", "keys", "create", "admin", "--scope", "admin"]).strip()
+
+
 @pytest.fixture
-def composition(processes: Composition) -> Composition:
+def composition(processes: Composition, key: str) -> Composition:
     """All services running and healthy; those that an earlier test left running go on."""
     for name in ORDER:
         if name not in processes.processes:
@@ -61,18 +61,20 @@ def composition(processes: Composition) -> Composition:
 
 
 @pytest.fixture
-def client(composition: Composition) -> Iterator[httpx2.Client]:
+def client(composition: Composition, key: str) -> Iterator[httpx2.Client]:
     """A client of the API, with its key."""
     address = f"http://{composition.addresses['api']}:8000"
-    with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=70) as client:
+    with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=70) as client:
         yield client
 
 
-def test_nobody_comes_in_without_key_or_password(composition: Composition, client: httpx2.Client) -> None:
+def test_nobody_comes_in_without_key_or_password(composition: Composition, client: httpx2.Client, key: str) -> None:
     assert client.get("/v1/fits", headers={"Authorization": ""}).status_code == 401
     with redis.Redis(host=composition.addresses["store"]) as intruder, pytest.raises(redis.AuthenticationError):
         intruder.ping()
-    assert not any(VARIABLES["MELM_REDIS_PASSWORD"] in composition.log(name) for name in ORDER)
+    for secret in (VARIABLES["MELM_REDIS_PASSWORD"], key):
+        assert not any(secret in composition.log(name) for name in ORDER)
+        assert not any(secret in composition.command_lines(name) for name in ORDER)
 
 
 def test_a_fit_goes_through_and_outlives_the_server(composition: Composition, client: httpx2.Client) -> None:
@@ -101,10 +103,16 @@ def test_a_service_stops_when_told_and_is_not_healthy_then(composition: Composit
     wait_until(lambda: not composition.is_healthy(name))
 
 
-@pytest.mark.parametrize("name", ["MELM_REDIS_PASSWORD", "MELM_KEYS"])
-def test_secrets_have_no_default(name: str) -> None:
-    with pytest.raises(MissingVariable, match=name):
-        read_services(COMPOSE_FILE, {key: value for key, value in VARIABLES.items() if key != name})
+def test_the_password_has_no_default() -> None:
+    with pytest.raises(MissingVariable, match="MELM_REDIS_PASSWORD"):
+        read_services(COMPOSE_FILE, {})
+
+
+def test_without_a_key_the_api_says_how_to_make_one(commands: str, tmp_path: Path) -> None:
+    composition = Composition(SERVICES, commands, tmp_path)
+    composition.start("api")
+    assert composition.processes["api"].wait(60) == 1
+    assert "`melm keys create` makes one" in composition.log("api")
 
 
 def test_only_the_api_is_published_and_only_to_this_machine() -> None:
