@@ -21,10 +21,12 @@ import pyarrow.csv
 from melm.csv_dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, sniff
 from melm.roles import ID_NAME, WHOLE_NUMBER, Role
 from melm.rows import Array
+from melm.stack import Stack
 from melm.table import NO_CATEGORY, Codes, Table
 
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "?")
 BLOCK_BYTES = 4 << 20
+PIECE_BYTES = BLOCK_BYTES // 4  # that Arrow parses at once
 SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
 MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
 MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
@@ -82,18 +84,24 @@ def read_csv(chunks: Iterable[bytes], options: CsvOptions | None = None) -> Tabl
 
 
 class CsvReader:
-    """Takes a file piece by piece. Memory is bounded by the table that comes out and a few blocks."""
+    """Takes a file piece by piece. Memory is bounded by the table that comes out and a few blocks.
 
-    def __init__(self, options: CsvOptions | None = None) -> None:
+    Beyond `spill_bytes` the numbers and codes of the table are kept in files without names, and mapped.
+    """
+
+    def __init__(self, options: CsvOptions | None = None, spill_bytes: int | None = None) -> None:
         self._options = options or CsvOptions()
         _check(self._options)
+        self._spill_bytes = spill_bytes
         self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
         self._is_known = False
         self._is_begun = False
-        self._pending = bytearray()
+        self._pending: list[bytes] = []
+        self._n_pending = 0
         self._enough = BLOCK_BYTES
         self._dialect = Dialect()
         self._columns: dict[str, _Numbers | _Text] = {}
+        self._numbers, self._codes = Stack(0), Stack(0)
         self._problems: list[Problem] = []
         self._skipped: list[int] = []  # rows that are not as long as the header
         self.n_rows = 0
@@ -105,32 +113,58 @@ class CsvReader:
 
     def feed(self, chunk: bytes) -> None:
         """The next piece of the file."""
-        self._pending += chunk if self._decoder is None else self._decode(chunk)
-        if not self._is_known and len(self._pending) >= LONGEST_MARK:
+        self._add(chunk if self._decoder is None else self._decode(chunk))
+        if not self._is_known and self._n_pending >= LONGEST_MARK:
             self._find_encoding()
-        if len(self._pending) >= self._enough:
-            end = _end_of_rows(self._pending)
+        if self._n_pending >= self._enough:
+            data = self._take_pending()
+            end = _end_of_rows(data)
             if end:
-                with memoryview(self._pending) as pending:
-                    block = bytes(pending[:end])
-                del self._pending[:end]
-                self._take(block)
-            self._enough = max(BLOCK_BYTES, 2 * len(self._pending))  # a long quoted cell is not searched at each piece
+                self._take(memoryview(data)[:end])
+            self._add(data[end:])
+            self._enough = max(BLOCK_BYTES, 2 * self._n_pending)  # a long quoted cell is not searched at each piece
 
     def finish(self) -> Table:
         """The table. Raises `CsvError` with all problems of the file."""
         if not self._is_known:
             self._find_encoding()
-        self._pending += self._decode(b"", final=True)
-        if self._pending.strip() or not self._is_begun:
-            self._take(bytes(self._pending))
-        self._pending.clear()
+        self._add(self._decode(b"", final=True))
+        rest = self._take_pending()
+        if rest.strip() or not self._is_begun:
+            self._take(memoryview(rest))
         if not self._problems and not self.n_rows:
             self._problems.append(Problem("the CSV has a header and no rows", "send one line a row"))
-        columns = {name: column.finish(self._problems) for name, column in self._columns.items()}
-        if self._problems:
+        table = None if self._problems else self._make_table()
+        if table is None or self._problems:
             raise CsvError([replace(problem, row=self._row(problem)) for problem in self._problems])
-        return Table.of_columns(columns, self.n_rows)
+        return table
+
+    def _make_table(self) -> Table:
+        """The columns side by side, as they came; the codes of text now count its sorted values."""
+        numbers, codes = self._numbers.finish(), self._codes.finish()
+        texts = {name: column for name, column in self._columns.items() if isinstance(column, _Text)}
+        after_all: dict[str, Array] = {}
+        categories: dict[str, tuple[str, ...]] = {}
+        for j, (name, column) in enumerate(texts.items()):
+            values = column.as_numbers(codes[:, j], self._problems)
+            if values is None:
+                codes[:, j], categories[name] = column.sort(codes[:, j])
+            else:
+                after_all[name] = values
+        number_names = tuple(name for name in self._columns if name not in texts)
+        table = Table(
+            self.names, number_names, numbers, tuple(texts), codes, tuple(categories.get(name, ()) for name in texts)
+        )
+        return table.with_columns(after_all) if after_all else table
+
+    def _add(self, data: bytes) -> None:
+        self._pending.append(data)
+        self._n_pending += len(data)
+
+    def _take_pending(self) -> bytes:
+        data = b"".join(self._pending)
+        self._pending, self._n_pending = [], 0
+        return data
 
     def _row(self, problem: Problem) -> int | None:
         """The row of a problem among all rows: those of cells were counted without the rows that were skipped."""
@@ -143,14 +177,16 @@ class CsvReader:
     def _find_encoding(self) -> None:
         """Once the first bytes are there: UTF-8 goes to the parser as it is, all else is decoded first."""
         self._is_known = True
-        found = encoding_of(bytes(self._pending[:LONGEST_MARK]))
+        data = self._take_pending()
+        found = encoding_of(data[:LONGEST_MARK])
         if found == "utf-8-sig":
-            del self._pending[: len(codecs.BOM_UTF8)]
+            data = data[len(codecs.BOM_UTF8) :]
             found = "utf-8"
         encoding = self._options.encoding or found
         if encoding != "utf-8":
             self._decoder = codecs.getincrementaldecoder(encoding)()
-            self._pending = bytearray(self._decode(bytes(self._pending)))
+            data = self._decode(data)
+        self._add(data)
 
     def _decode(self, chunk: bytes, final: bool = False) -> bytes:
         if self._decoder is None:
@@ -160,25 +196,33 @@ class CsvReader:
         except UnicodeDecodeError as error:
             raise CsvEncodingError([_wrong_encoding(f"{error.encoding}: {error.reason}")]) from None
 
-    def _take(self, block: bytes) -> None:
+    def _take(self, rows: memoryview) -> None:
         if not self._is_begun:
-            block = self._begin(block)
-        if not self._columns or not block or block.isspace():
+            rows = self._begin(rows)
+        if not self._columns or _is_blank(rows):
             return
-        cells = self._parse(block)
-        n_rows = self.n_rows
-        for column, values in zip(self._columns.values(), cells.columns, strict=True):
+        for cells in self._parse(rows).to_batches():
             if len(self._problems) < SHOWN_PROBLEMS:
-                column.take(values.combine_chunks(), n_rows, self._problems)
-        self.n_rows += len(cells)
+                self._keep(cells)
+            self.n_rows += len(cells)
 
-    def _begin(self, block: bytes) -> bytes:
+    def _keep(self, cells: Any) -> None:
+        """Some rows as numbers and as codes."""
+        numbers: list[Array] = []
+        codes: list[Codes] = []
+        for column, values in zip(self._columns.values(), cells.columns, strict=True):
+            if isinstance(column, _Numbers):
+                numbers.append(column.take(values, self.n_rows, self._problems))
+            else:
+                codes.append(column.take(values))
+        self._numbers.append(np.array(numbers).reshape(len(numbers), len(cells)).T)
+        self._codes.append(np.array(codes, np.int32).reshape(len(codes), len(cells)).T)
+
+    def _begin(self, block: memoryview) -> memoryview:
         """Find the dialect, take the header, and decide what each column holds. Gives the rows after the header."""
         self._is_begun = True
         try:
-            text = block[: BLOCK_BYTES // 4].decode(
-                "utf-8", errors="strict" if len(block) < BLOCK_BYTES // 4 else "ignore"
-            )
+            text = bytes(block[:PIECE_BYTES]).decode("utf-8", "strict" if len(block) < PIECE_BYTES else "ignore")
         except UnicodeDecodeError as error:
             raise CsvEncodingError([_wrong_encoding(f"utf-8: {error.reason} at byte {error.start}")]) from None
         self._dialect = sniff(text, self._options.delimiter, self._options.decimal)
@@ -188,14 +232,17 @@ class CsvReader:
         self._check_header(names)
         rows = block[len(text[: lines.tell()].encode()) :]
         self._columns = {name: _Text(self._missing) for name in names}
-        if rows.strip():
-            head = rows[:SAMPLE_BYTES]
-            cells = self._parse(rows if len(rows) <= SAMPLE_BYTES else head[: _end_of_rows(head)] or rows)
+        if not _is_blank(rows):
+            end = len(rows) if len(rows) <= SAMPLE_BYTES else _end_of_rows(bytes(rows[:SAMPLE_BYTES])) or len(rows)
+            cells = self._parse(rows[:end])
             self._problems, self._skipped = [], []  # the same rows are parsed once more, and reported then
             self._columns = {
                 name: self._kind_of(name, column.combine_chunks())
                 for name, column in zip(names, cells.columns, strict=True)
             }
+        n_numbers = sum(isinstance(column, _Numbers) for column in self._columns.values())
+        self._numbers = Stack(n_numbers, np.float64, self._spill_bytes)
+        self._codes = Stack(len(names) - n_numbers, np.int32, self._spill_bytes)
         return rows
 
     def _check_header(self, names: list[str]) -> None:
@@ -221,11 +268,12 @@ class CsvReader:
     def _missing(self) -> frozenset[str]:
         return frozenset(MISSING_VALUES + self._options.missing_values)
 
-    def _parse(self, block: bytes) -> Any:
+    def _parse(self, block: memoryview) -> Any:
         """The cells of some rows as text, null where missing. Rows of another length are left out and noted."""
         ragged: list[Any] = []
-        cells = self._parse_with(block, ragged, use_threads=True)
-        if ragged:  # only one thread counts the rows
+        use_threads = pa.cpu_count() > 1
+        cells = self._parse_with(block, ragged, use_threads)
+        if ragged and use_threads:  # only one thread counts the rows
             ragged.clear()
             cells = self._parse_with(block, ragged, use_threads=False)
         first = self.n_rows + len(self._skipped)
@@ -238,7 +286,14 @@ class CsvReader:
                 self._problems.append(Problem(detail, fix, index))
         return cells
 
-    def _parse_with(self, block: bytes, ragged: list[Any], use_threads: bool, as_text: bool = False) -> Any:
+    def _parse_with(
+        self,
+        block: memoryview,
+        ragged: list[Any],
+        use_threads: bool,
+        as_text: bool = False,
+        piece_bytes: int = PIECE_BYTES,
+    ) -> Any:
         def note(row: Any) -> str:
             ragged.append(row)
             return "skip"
@@ -250,11 +305,7 @@ class CsvReader:
         try:
             return pa.csv.read_csv(
                 pa.BufferReader(block),
-                pa.csv.ReadOptions(
-                    column_names=list(kinds),
-                    use_threads=use_threads,
-                    block_size=BLOCK_BYTES // 4 if use_threads and len(block) <= 2 * BLOCK_BYTES else len(block) + 1,
-                ),
+                pa.csv.ReadOptions(column_names=list(kinds), use_threads=use_threads, block_size=piece_bytes),
                 pa.csv.ParseOptions(
                     delimiter=self._dialect.delimiter, newlines_in_values=True, invalid_row_handler=note
                 ),
@@ -266,13 +317,14 @@ class CsvReader:
                 ),
             )
         except pa.ArrowInvalid as error:
-            if use_threads and "straddling" in str(error):  # a row longer than a thread's piece
-                return self._parse_with(block, ragged, use_threads=False)
+            if piece_bytes <= len(block) and "straddling" in str(error):  # a row longer than a piece
+                ragged.clear()
+                return self._parse_with(block, ragged, False, as_text, len(block) + 1)
             if "UTF8" in str(error):
                 raise CsvEncodingError([_wrong_encoding("utf-8")]) from None
             if not as_text and pa.float64() in kinds.values():  # cells that are no numbers, to be seen as they are
                 ragged.clear()
-                return self._parse_with(block, ragged, use_threads, as_text=True)
+                return self._parse_with(block, ragged, use_threads, True, piece_bytes)
             raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
 
     def _kind_of(self, name: str, cells: Any) -> _Numbers | _Text:
@@ -295,22 +347,17 @@ class CsvReader:
 
 
 class _Numbers:
-    """A column of numbers in the making."""
+    """How the cells of a column are read as numbers."""
 
     def __init__(self, name: str, decimal: str, missing: frozenset[str]) -> None:
         self._name, self._decimal, self._missing = name, decimal, missing
-        self._parts: list[Array] = []
 
-    def take(self, cells: Any, first_row: int, problems: list[Problem]) -> None:
+    def take(self, cells: Any, first_row: int, problems: list[Problem]) -> Array:
         """The next cells. Those that are no numbers are problems."""
         values, wrong = self.convert(cells)
         for index in wrong:
             self.complain(first_row + index, str(cells[index].as_py()), problems)
-        self._parts.append(values)
-
-    def finish(self, problems: list[Problem]) -> list[Array]:
-        """The column, in parts: they are joined where they come to stay."""
-        return self._parts
+        return values
 
     def convert(self, cells: Any) -> tuple[Array, list[int]]:
         """Numbers, NaN where missing, and the indices of cells that are none."""
@@ -343,15 +390,14 @@ class _Numbers:
 
 
 class _Text:
-    """A column of text in the making: codes in order of appearance, and what they stand for."""
+    """How the cells of a column are read as text: codes in order of appearance, and what they stand for."""
 
     def __init__(self, missing: frozenset[str], numbers: _Numbers | None = None) -> None:
         self._missing = missing
         self._numbers = numbers  # what the column is after all, unless every cell is a whole number
         self._code_of: dict[str, int] = {}
-        self._parts: list[Codes] = []
 
-    def take(self, cells: Any, first_row: int, problems: list[Problem]) -> None:
+    def take(self, cells: Any) -> Codes:
         """The next cells, blanks around them cut off."""
         encoded = pc.dictionary_encode(cells)
         codes = [
@@ -361,24 +407,26 @@ class _Text:
             for value in encoded.dictionary.to_pylist()
         ]
         indices = pc.fill_null(encoded.indices, len(codes)).to_numpy(zero_copy_only=False)
-        self._parts.append(np.array([*codes, NO_CATEGORY], np.int32)[indices])
+        taken: Codes = np.array([*codes, NO_CATEGORY], np.int32)[indices]
+        return taken
 
-    def finish(self, problems: list[Problem]) -> list[Array] | tuple[Codes, tuple[str, ...]]:
-        """The column, its values sorted."""
+    def sort(self, codes: Codes) -> tuple[Codes, tuple[str, ...]]:
+        """All codes of the column, now of the sorted values, and those values."""
         values = list(self._code_of)
-        codes = np.concatenate(self._parts) if self._parts else np.empty(0, np.int32)
-        if self._numbers is not None and not all(map(WHOLE_NUMBER.fullmatch, values)):
-            return [self._as_numbers(self._numbers, values, codes, problems)]
         order = sorted(range(len(values)), key=values.__getitem__)
         rank = np.empty(len(values) + 1, np.int32)
         rank[order] = np.arange(len(values))
         rank[NO_CATEGORY] = NO_CATEGORY
         return rank[codes], tuple(values[code] for code in order)
 
-    def _as_numbers(self, numbers: _Numbers, values: list[str], codes: Codes, problems: list[Problem]) -> Array:
-        converted, wrong = numbers.convert(pa.array(values, pa.string()))
+    def as_numbers(self, codes: Codes, problems: list[Problem]) -> Array | None:
+        """The column where it is one of numbers after all."""
+        values = list(self._code_of)
+        if self._numbers is None or all(map(WHOLE_NUMBER.fullmatch, values)):
+            return None
+        converted, wrong = self._numbers.convert(pa.array(values, pa.string()))
         for row in np.flatnonzero(np.isin(codes, wrong))[:SHOWN_PROBLEMS].tolist():
-            numbers.complain(row, values[codes[row]], problems)
+            self._numbers.complain(row, values[codes[row]], problems)
         column: Array = np.append(converted, np.nan)[codes]
         return column
 
@@ -397,7 +445,11 @@ def _check(options: CsvOptions) -> None:
         raise CsvError(problems)
 
 
-def _end_of_rows(data: bytes | bytearray) -> int:
+def _is_blank(data: memoryview) -> bool:
+    return bytes(data[:1024]).isspace() and bytes(data).isspace() if data else True
+
+
+def _end_of_rows(data: bytes) -> int:
     """Where the last row ends that is whole: at a line break outside quotes. 0 where there is none."""
     end = data.rfind(b"\n") + 1
     is_quoted = data.count(b'"', 0, end) % 2 == 1

@@ -35,15 +35,13 @@ class Table:
         return cls(names, names, numbers, (), np.empty((len(numbers), 0), np.int32), ())
 
     @classmethod
-    def of_columns(
-        cls, columns: Mapping[str, Array | list[Array] | tuple[Codes, tuple[str, ...]]], n_rows: int
-    ) -> Table:
-        """Columns one by one: numbers as an array or its parts, text as codes with its values."""
+    def of_columns(cls, columns: Mapping[str, Array | tuple[Codes, tuple[str, ...]]], n_rows: int) -> Table:
+        """Columns one by one: numbers as an array, text as codes with its values."""
         numbers = {name: column for name, column in columns.items() if not isinstance(column, tuple)}
         texts = {name: column for name, column in columns.items() if isinstance(column, tuple)}
         matrix, codes = np.empty((n_rows, len(numbers))), np.empty((n_rows, len(texts)), np.int32)
         for j, column in enumerate(numbers.values()):
-            np.concatenate(column if isinstance(column, list) else [column], out=matrix[:, j])
+            matrix[:, j] = column
         for j, (values, _) in enumerate(texts.values()):
             codes[:, j] = values
         categories = tuple(values for _, values in texts.values())
@@ -104,7 +102,7 @@ class Table:
         """The same with a column of numbers turned to text, as they would be written."""
         if self.is_text(name):
             return self
-        return self._with(name, encode_text(self.number(name).tolist()))
+        return self.with_columns({name: encode_text(self.number(name).tolist())})
 
     def with_number(self, name: str) -> Table:
         """The same with a column of text turned to numbers. ValueError where a value is none."""
@@ -112,7 +110,14 @@ class Table:
             return self
         codes, categories = self.text(name)
         values = np.array([*map(float, categories), np.nan])
-        return self._with(name, values[codes])
+        return self.with_columns({name: values[codes]})
+
+    def with_columns(self, changed: Mapping[str, Array | tuple[Codes, tuple[str, ...]]]) -> Table:
+        """The same with some columns put anew."""
+        columns: dict[str, Array | tuple[Codes, tuple[str, ...]]] = {
+            other: self.text(other) if self.is_text(other) else self.number(other) for other in self.names
+        }
+        return Table.of_columns(columns | dict(changed), len(self))
 
     def cells(self, name: str) -> list[Any]:
         """A column as plain values, None where missing."""
@@ -120,12 +125,6 @@ class Table:
             return [None if np.isnan(value) else value for value in self.number(name).tolist()]
         codes, categories = self.text(name)
         return [None if code == NO_CATEGORY else categories[code] for code in codes.tolist()]
-
-    def _with(self, name: str, column: Array | tuple[Codes, tuple[str, ...]]) -> Table:
-        columns: dict[str, Array | tuple[Codes, tuple[str, ...]]] = {
-            other: self.text(other) if self.is_text(other) else self.number(other) for other in self.names
-        }
-        return Table.of_columns(columns | {name: column}, len(self))
 
 
 def encode_text(cells: Sequence[Cell]) -> tuple[Codes, tuple[str, ...]]:

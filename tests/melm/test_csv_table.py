@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from melm import csv_table
-from melm.csv_table import CsvError, CsvOptions, read_csv
+from melm.csv_table import CsvError, CsvOptions, CsvReader, read_csv
 from melm.table import Table
 
 WORDS = st.sampled_from(["red", "blau", "größe 5", "a;b,c\td", 'she said "no"', "two\nlines", "x", "0123", "-"])
@@ -147,6 +147,23 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(whole.numbers, in_blocks.numbers, equal_nan=True)
     assert np.array_equal(whole.codes, in_blocks.codes)
     assert whole.categories == in_blocks.categories
+
+
+def test_a_table_of_text_alone_has_rows() -> None:
+    table = read_text("a,b\nx,y\nz,y\n")
+    assert (len(table), table.number_names, table.categories) == (2, (), (("x", "z"), ("y",)))
+
+
+def test_spilled_to_files_the_table_is_the_same() -> None:
+    rows = [f"{index},{index % 7}.5,{'cab'[index % 3]},{index if index < 20 else 0.5}" for index in range(3000)]
+    content = "\n".join(["id,size,color,grows", *rows]).encode()
+    spilled = CsvReader(spill_bytes=0)
+    spilled.feed(content)
+    table, expected = spilled.finish(), read_csv([content])
+    assert table.number_names == expected.number_names == ("size", "grows")
+    assert np.array_equal(table.numbers, expected.numbers)
+    assert np.array_equal(table.codes, expected.codes)
+    assert table.categories == expected.categories
 
 
 def test_thousands_of_columns() -> None:
