@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fe
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test faults lint format bench lock clean
+.PHONY: help up test faults lint format bench paper lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -39,6 +39,9 @@ format: $(READY) ## Format the code and mend what ruff can mend
 
 bench: $(READY) ## Measure speed and write bench/README.md
 	@$(BIN)/python -m bench $(ARGS)
+
+paper: $(READY) ## Run the paper's comparison and write docs/paper.md (QUICK=1 for a part of it, DATA=folder of CSV files)
+	@$(BIN)/python -m bench.paper $(if $(QUICK),--quick) $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 lock: $(READY) ## Compile the lock files anew from pyproject.toml (ARGS=--upgrade takes newer versions)
 	@$(LOCK) --output-file requirements.txt $(ARGS)

@@ -1,0 +1,1 @@
+"""The paper's comparison, run anew: `make paper`."""

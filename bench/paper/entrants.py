@@ -1,0 +1,56 @@
+"""Who takes part: one short list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from bench.paper.published import METHODS as PUBLISHED
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A projection method with fixed parameters, and values of others from which inner folds choose."""
+
+    method: str
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict, hash=False)
+
+    @property
+    def name(self) -> str:
+        """The method, and how it departs from its defaults."""
+        chosen = [f"{key} chosen" for key in self.grid] if self.method == "melm" else []
+        return " ".join([self.method, *chosen, *(f"{key}={value}" for key, value in self.parameters.items())])
+
+    @property
+    def candidates(self) -> list[dict[str, Any]]:
+        """All parameters that come into question."""
+        return [
+            {**self.parameters, **dict(zip(self.grid, values, strict=True))} for values in product(*self.grid.values())
+        ]
+
+
+GAMMAS = (1.0, 0.5, 2.0)
+RIDGES = (0.05, 0.001, 0.01, 0.5)  # GEM's own gamma, which the paper fits as well
+
+ENTRANTS = (
+    Entrant("melm"),
+    Entrant("melm", {"select_start_by": "balanced_accuracy"}),
+    Entrant("melm", grid={"gamma": GAMMAS}),
+    Entrant("pca"),
+    Entrant("cpca"),
+    Entrant("2epca"),
+    Entrant("ppca"),
+    Entrant("ica"),
+    Entrant("fa"),
+    Entrant("nmf"),
+    Entrant("gem", grid={"ridge": RIDGES}),
+    Entrant("lda"),
+    Entrant("nca"),
+    Entrant("pls"),
+    Entrant("identity"),
+)
+MELM = ENTRANTS[0]  # what is compared with the others
+RIVALS = tuple(entrant for entrant in ENTRANTS if entrant.method in PUBLISHED and entrant.method != "melm")
