@@ -1,18 +1,22 @@
-"""Repeats, and a table of what every scenario cost: FAULT_REPEATS=3 asks for both."""
+"""Repeats, and a table of what every scenario cost: FAULT_REPEATS=3 asks for both.
+
+A scenario is a test that is marked with its number and what happens in it: `scenario(7, "server killed")`.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import median
 
 import pytest
 
 from tests.faults.deployment import TALLIES, Tally
 
 REPEATS = int(os.environ.get("FAULT_REPEATS", "1"))
-ONCE = {
-    "test_random_faults_lose_nothing",
-    "test_every_acknowledged_fit_survives_a_hundred_kills",
-}  # repeat by themselves
+HEADER = ("", "scenario", "repeats", "fits", "lost", "duplicated", "recovery: median", "worst")
+seen: defaultdict[tuple[int, str], list[Tally]] = defaultdict(list)  # by scenario
 
 
 @pytest.fixture(autouse=True)
@@ -21,30 +25,43 @@ def repeat(request: pytest.FixtureRequest) -> int:
     return int(getattr(request, "param", 0))
 
 
+@pytest.fixture(autouse=True)
+def tallied(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Enter what the test saw under its scenario."""
+    TALLIES.clear()
+    yield
+    params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    for mark in request.node.iter_markers("scenario"):
+        number, words = mark.args
+        seen[number, words.format(**params)] += TALLIES
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if REPEATS > 1 and metafunc.function.__name__ not in ONCE:
+    repeats_itself = any(mark.name == "once" for mark in metafunc.definition.iter_markers())
+    if REPEATS > 1 and not repeats_itself:
         metafunc.parametrize("repeat", range(REPEATS), indirect=True, ids=lambda number: f"repeat{number}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The table, as it stands in docs/operations.md."""
     if REPEATS == 1:
         return
     terminalreporter.section("faults")
-    header = ("scenario", "runs", "fits", "lost", "duplicated", "units run again", "longest standstill")
-    rows = [header, *(row(name, tallies) for name, tallies in TALLIES.items())]
-    widths = [max(len(each[column]) for each in rows) for column in range(len(header))]
+    rows = [HEADER, ("---",) * len(HEADER), *(row(*scenario, tallies) for scenario, tallies in sorted(seen.items()))]
     for each in rows:
-        terminalreporter.write_line("  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)))
+        terminalreporter.write_line(f"| {' | '.join(each)} |")
 
 
-def row(name: str, tallies: list[Tally]) -> tuple[str, ...]:
-    standstills = [tally.standstill_seconds for tally in tallies if tally.standstill_seconds is not None]
+def row(number: int, words: str, tallies: list[Tally]) -> tuple[str, ...]:
+    """One scenario over all its repeats."""
+    recoveries = [seconds for tally in tallies for seconds in tally.recovery_seconds]
     return (
-        name.removeprefix("test_").replace("_", " "),
+        str(number),
+        words,
         str(len(tallies)),
         str(sum(tally.n_fits for tally in tallies)),
-        str(sum(tally.n_active for tally in tallies)),
+        str(sum(tally.n_lost for tally in tallies)),
         str(sum(tally.n_duplicated for tally in tallies)),
-        str(sum(tally.n_units_run_again for tally in tallies)),
-        f"{max(standstills):.1f} s" if standstills else "",
+        f"{median(recoveries):.1f} s" if recoveries else "",
+        f"{max(recoveries):.1f} s" if recoveries else "",
     )

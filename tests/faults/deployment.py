@@ -1,31 +1,36 @@
-"""A whole deployment for fault tests: server, workers, and the test in the place of the API."""
+"""A whole deployment for fault tests: server, workers, and an API or the test in its place."""
 
 from __future__ import annotations
 
 import math
 import os
-import re
 import signal
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from melm.plan import Result, Stage, run_plan
 from tests.servers import RedisServer, WorkerProcess, redis_server, wait_until, worker_process
+from tests.service.api import Api, api_process
 from tests.worker.samples import submission, two_blobs
 from tests.worker.stand_in import StandIn
 from worker.contract.codec import decode
 from worker.contract.dispatch import CeleryDispatcher
+from worker.contract.errors import StoreUnavailable
 from worker.contract.records import DatasetRecord, FitRecord, ModelRecord, Status
 from worker.contract.settings import Settings
 from worker.contract.store import Store, open_store
 
 TENANT = "default"
 NEVER = 600.0  # a lease, grace or sweep of which nothing in a test sees the end
+N_POLISHED = 2  # starts that the stand-in goes on with
 QUICK: dict[str, Any] = {
     "lease_seconds": 1.5,
     "renew_seconds": 0.3,
@@ -51,13 +56,12 @@ class Tally:
     """What one run of a fault test saw."""
 
     n_fits: int
-    n_active: int
+    n_lost: int
     n_duplicated: int
-    n_units_run_again: int
-    standstill_seconds: float | None
+    recovery_seconds: list[float]
 
 
-TALLIES: defaultdict[str, list[Tally]] = defaultdict(list)  # by test
+TALLIES: list[Tally] = []  # of the running test
 
 
 @dataclass
@@ -71,7 +75,8 @@ class Deployment:
     dispatcher: CeleryDispatcher = field(init=False)
     dataset: DatasetRecord = field(init=False)
     fits: list[FitRecord] = field(default_factory=list)
-    fault_at: float | None = None
+    faults: list[float] = field(default_factory=list)
+    recovery_seconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         settings = Settings(redis_url=self.server.url, **self.settings)
@@ -103,6 +108,48 @@ class Deployment:
             **{"worker_processes": 2, **self.settings, **settings},
         )
 
+    def api(
+        self, *, environment: Mapping[str, str] | None = None, prefix: tuple[str, ...] = (), **settings: Any
+    ) -> AbstractContextManager[Api]:
+        """An API, by default with the deployment's settings."""
+        return api_process(
+            self.server.url,
+            self.folder / "api.log",
+            module="tests.faults.api",
+            environment=environment,
+            prefix=prefix,
+            **{**self.settings, **settings},
+        )
+
+    def mishap(self, words: str, *, every: int = 1, times: int = 1) -> dict[str, str]:
+        """The environment of a process to which this happens; see `tests.faults.mishap`."""
+        self.mishaps.mkdir()
+        return {
+            "MISHAP": words,
+            "MISHAP_EVERY": str(every),
+            "MISHAP_TIMES": str(times),
+            "MISHAP_FOLDER": str(self.mishaps),
+        }
+
+    @property
+    def mishaps(self) -> Path:
+        """The folder in which mishaps are counted."""
+        return self.folder / "mishaps"
+
+    def wait_for_mishap(self, number: int = 1) -> None:
+        """The process is about to be hit for the n-th time."""
+        wait_until((self.mishaps / f"mishap {number}").exists)
+
+    def post(self, client: httpx2.Client, key: str | None = None, **params: Any) -> httpx2.Response:
+        """Ask the API for a fit. One that it acknowledges has to end."""
+        asked = submission(self.dataset, trace=str(self.trace), **params)
+        body = {"dataset_id": asked.dataset_id, "method": asked.method, "params": asked.params}
+        headers = {} if key is None else {"Idempotency-Key": key}
+        response = client.post("/v1/fits", json={**body, "validation": None, "force": True}, headers=headers)
+        if response.status_code == 202:
+            self.fits.append(self.store.fits.get(TENANT, response.json()["id"]))
+        return response
+
     def submit(self, **params: Any) -> FitRecord:
         """A fit, stored and sent."""
         fit = self.store_only(**params)
@@ -117,9 +164,9 @@ class Deployment:
         return fit
 
     def fault(self) -> float:
-        """Something is about to go wrong: the standstill that follows is timed from here."""
-        self.fault_at = time.monotonic()
-        return self.fault_at
+        """Something is about to go wrong, or is right again: the recovery that follows is timed from here."""
+        self.faults.append(time.monotonic())
+        return self.faults[-1]
 
     def get(self, fit: FitRecord) -> FitRecord:
         """The fit as it stands now."""
@@ -130,13 +177,13 @@ class Deployment:
         wait_until(lambda: not self.get(fit).is_active, timeout_seconds)
         return self.get(fit)
 
-    def executions(self, fit: FitRecord, unit: str | None = None) -> list[Execution]:
-        """What was run so far, in order."""
+    def executions(self, fit: FitRecord | None = None, unit: str | None = None) -> list[Execution]:
+        """What was run so far, in order: of all fits, of one, or of one unit."""
         found = []
         for path in self.trace.iterdir():
             fit_id, rest = path.name.split(" ", 1)
             name, pid, at = rest.rsplit(" ", 2)
-            if fit_id == fit.id and unit in (None, name):
+            if (fit is None or fit_id == fit.id) and unit in (None, name):
                 found.append(Execution(fit_id, name, int(pid), int(at) / 1e9))
         return sorted(found, key=lambda execution: execution.at)
 
@@ -154,29 +201,52 @@ class Deployment:
         return [event.type for event in self.store.fits.events(TENANT, fit.id, limit=10_000)]
 
     def assert_whole(self, fit: FitRecord) -> None:
-        """The fit succeeded, once, with the projection that a fault-free run gives."""
+        """The fit succeeded, once, each unit's result was stored once, and V is the one of a fault-free run."""
         fit = self.get(fit)
         assert fit.status is Status.SUCCEEDED, fit.error
-        assert self.event_types(fit).count("succeeded") == 1
+        assert self.n_duplicated(fit) == 0
+        n_starts = int(fit.params["n_starts"])
+        assert self.event_types(fit).count("start_done") == n_starts + min(n_starts, N_POLISHED)
         file = self.store.models.file(TENANT, fit.model_id or "")
         assert decode(file)["projection"].tobytes() == fault_free(fit)
         assert len(self.models_of(fit)) == 1
+
+    def n_duplicated(self, fit: FitRecord) -> int:
+        """How often something was stored again that a fit may have once: a unit's result, its end, its model."""
+        types = self.event_types(fit)
+        n_starts = int(fit.params["n_starts"])
+        n_ends = sum(types.count(status) for status in ("succeeded", "failed", "canceled"))
+        return (
+            max(types.count("start_done") - n_starts - min(n_starts, N_POLISHED), 0)
+            + max(n_ends - fit.attempts, 0)
+            + max(len(self.models_of(fit)) - 1, 0)
+        )
 
     def models_of(self, fit: FitRecord) -> list[ModelRecord]:
         """The models that the fit left behind: one, or none."""
         return [model for model in self.store.models.page(TENANT, limit=1000).data if model.fit_id == fit.id]
 
     def tally(self) -> Tally:
-        """What became of the fits, and how long the last fault held them up."""
+        """What became of the fits, and how long it took to go on after each fault."""
         fits = [self.get(fit) for fit in self.fits]
-        resumed = [each.at for fit in fits for each in self.executions(fit) if each.at > (self.fault_at or math.inf)]
         return Tally(
             n_fits=len(fits),
-            n_active=sum(fit.is_active for fit in fits),
-            n_duplicated=sum(len(self.models_of(fit)) > 1 for fit in fits),
-            n_units_run_again=sum(times - 1 for fit in fits for times in self.times_run(fit).values()),
-            standstill_seconds=min(resumed) - self.fault_at if resumed and self.fault_at else None,
+            n_lost=sum(fit.is_active for fit in fits),
+            n_duplicated=sum(map(self.n_duplicated, fits)),
+            recovery_seconds=[*self.recovery_seconds, *self._recoveries()],
         )
+
+    def _recoveries(self) -> Iterator[float]:
+        """From each fault to the next execution of a unit that it had interrupted; of any, where there is none."""
+        runs = self.executions()
+        mishaps = [float(path.read_text()) for path in self.mishaps.glob("mishap *")]
+        faults = sorted([*self.faults, *mishaps])
+        for fault, following in pairwise([*faults, math.inf]):
+            before = {(run.fit_id, run.unit) for run in runs if run.at <= fault}
+            after = [run for run in runs if fault < run.at < following]
+            again = [run for run in after if (run.fit_id, run.unit) in before]
+            if after:
+                yield (again or after)[0].at - fault
 
 
 def fault_free(fit: FitRecord) -> bytes:
@@ -191,21 +261,18 @@ def fault_free(fit: FitRecord) -> bytes:
 
 
 @contextmanager
-def deployment(folder: Path, *server_options: str, **settings: Any) -> Iterator[Deployment]:
+def deployment(
+    folder: Path, *, address: str | None = None, prefix: tuple[str, ...] = (), **settings: Any
+) -> Iterator[Deployment]:
     """A server with quick settings, and no worker yet."""
-    with redis_server(folder / "redis", *server_options) as server:
+    with redis_server(folder / "redis", address=address, prefix=prefix) as server:
         deployed = Deployment(folder, server, {**QUICK, **settings})
         try:
             yield deployed
-            TALLIES[current_test()].append(deployed.tally())
         finally:
+            with suppress(StoreUnavailable):
+                TALLIES.append(deployed.tally())
             deployed.store.close()
-
-
-def current_test() -> str:
-    """The name of the running test, without what tells one repeat from another."""
-    name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
-    return re.sub(r"-?repeat\d+-?", "", name).replace("[]", "")
 
 
 def kill(pid: int) -> None:

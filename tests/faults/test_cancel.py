@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def assert_stays_canceled(deployed: Deployment, fit: FitRecord) -> None:
     deployed.assert_whole(fit)
 
 
+@pytest.mark.faults
+@pytest.mark.scenario(17, "cancel with no worker up")
 def test_while_it_is_queued_and_no_worker_is_up(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed:
         fit = deployed.submit(n_starts=2)
@@ -34,6 +37,7 @@ def test_while_it_is_queued_and_no_worker_is_up(tmp_path: Path) -> None:
             assert_stays_canceled(deployed, fit)
 
 
+@pytest.mark.scenario(17, "cancel while running")
 def test_while_it_runs_frees_the_worker(tmp_path: Path) -> None:
     """With every process busy for minutes, another fit can only run when the cancel stopped the first."""
     with (
@@ -52,6 +56,7 @@ def test_while_it_runs_frees_the_worker(tmp_path: Path) -> None:
         assert len(deployed.executions(fit)) == 2
 
 
+@pytest.mark.faults
 def test_a_unit_that_does_not_react_is_killed(tmp_path: Path) -> None:
     with (
         deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER) as deployed,
@@ -67,6 +72,7 @@ def test_a_unit_that_does_not_react_is_killed(tmp_path: Path) -> None:
         assert len(deployed.executions(fit)) == 1
 
 
+@pytest.mark.faults
 def test_to_keep_the_best_gives_a_model_at_once(tmp_path: Path) -> None:
     with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=100, seconds=0.3)
@@ -79,6 +85,7 @@ def test_to_keep_the_best_gives_a_model_at_once(tmp_path: Path) -> None:
         assert 1 <= deployed.store.models.card(TENANT, ended.model_id or "")["n_starts"] < 10
 
 
+@pytest.mark.faults
 def test_a_time_budget_ends_it_with_the_best(tmp_path: Path) -> None:
     with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=100, seconds=0.2, budget=1.0)
@@ -91,6 +98,7 @@ def test_a_time_budget_ends_it_with_the_best(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
+@pytest.mark.scenario(17, "cancel during a server restart")
 def test_while_the_server_restarts(tmp_path: Path) -> None:
     with deployment(tmp_path, store_timeout_seconds=0.5) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=8, seconds=0.5)
@@ -110,20 +118,40 @@ def canceled(deployed: Deployment, fit: FitRecord) -> bool:
         return False
 
 
-def test_just_before_the_end_it_is_one_or_the_other(tmp_path: Path) -> None:
-    with deployment(tmp_path) as deployed, deployed.worker():
-        outcomes = set()
-        for n in range(20):
-            fit = deployed.submit(n_starts=2, seed=n)
-            deployed.wait_for_execution(fit, 3 + n % 2)
-            time.sleep(n % 5 * 0.002)
+@pytest.mark.faults
+@pytest.mark.scenario(17, "cancel while queued behind others")
+def test_while_it_is_queued_behind_others(tmp_path: Path) -> None:
+    with deployment(tmp_path) as deployed, deployed.worker(worker_processes=1):
+        busy = deployed.submit(n_starts=1, seconds=1)
+        deployed.wait_for_execution(busy)
+        fit = deployed.submit(n_starts=2, seed=1)
+        assert deployed.store.fits.cancel(TENANT, fit.id)[0].status is Status.CANCELED
+        deployed.wait_for_end(busy)
+        deployed.assert_whole(busy)
+        assert deployed.executions(fit) == []
+        assert_stays_canceled(deployed, fit)
+
+
+@pytest.mark.faults
+@pytest.mark.scenario(17, "cancel just {when} the end")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_around_the_end_it_is_one_or_the_other(tmp_path: Path, when: str) -> None:
+    """The process that ends the fit is stopped just before or after it does."""
+    with deployment(tmp_path, lease_seconds=NEVER, kill_seconds=NEVER) as deployed:
+        environment = deployed.mishap(f"SIGSTOP {when} finish")
+        with deployed.worker(module="tests.faults.mishap", environment=environment) as worker:
+            fit = deployed.submit(n_starts=2)
+            wait_until(lambda: any(map(is_stopped, worker.children())))
             answered, changed = deployed.store.fits.cancel(TENANT, fit.id)
-            ended = deployed.wait_for_end(fit)
-            assert ended.status == answered.status
-            assert ended.status is (Status.CANCELED if changed else Status.SUCCEEDED)
-            assert (ended.model_id is None) == changed
-            types = deployed.event_types(fit)
-            assert types[-1] == ended.status
-            assert sum(types.count(end) for end in ("succeeded", "canceled", "failed")) == 1
-            outcomes.add(ended.status)
-        assert outcomes
+            worker.send(signal.SIGCONT)
+            if when == "before":
+                assert (answered.status, changed) == (Status.CANCELED, True)
+                assert_stays_canceled(deployed, fit)
+            else:
+                assert (answered.status, changed) == (Status.SUCCEEDED, False)
+                deployed.assert_whole(fit)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped the process."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

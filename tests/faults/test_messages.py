@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import time
+import base64
+import json
+import signal
+from collections import Counter
 from pathlib import Path
 
+import httpx2
 import pytest
 
-from tests.faults.deployment import NEVER, TENANT, deployment
+from tests.faults.deployment import NEVER, TENANT, Deployment, deployment
 from tests.servers import wait_until
-from tests.worker.samples import submission
-from worker.contract.dispatch import BROKER_PREFIX, QUEUE, CeleryDispatcher
-from worker.contract.reconcile import Reconciler
-from worker.contract.records import Idempotency, Outcome
+from worker.contract.dispatch import BROKER_PREFIX, QUEUE
+from worker.contract.records import FitRecord
 
 
+@pytest.mark.scenario(12, "all broker keys deleted")
 def test_all_broker_keys_deleted_is_no_loss(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=6, seconds=0.3)
@@ -28,29 +31,44 @@ def test_all_broker_keys_deleted_is_no_loss(tmp_path: Path) -> None:
         assert set(deployed.times_run(fit).values()) == {1}
 
 
+@pytest.mark.scenario(14, "API killed between storing and sending")
 def test_an_api_that_dies_before_it_sends_leaves_one_fit_that_ends(tmp_path: Path) -> None:
+    """The client, which got no answer, asks another API under the same key."""
     with deployment(tmp_path) as deployed, deployed.worker():
-        key = Idempotency(key="k", body_hash="h")
-        asked = submission(deployed.dataset, n_starts=2)
-        stored, _ = deployed.store.fits.submit(TENANT, asked, idempotency=key)  # and then it dies
-        again, outcome = deployed.store.fits.submit(TENANT, asked, idempotency=key)
-        assert (again.id, outcome) == (stored.id, Outcome.REPLAYED)
-        deployed.wait_for_end(stored)  # although nothing was ever sent
-        deployed.assert_whole(stored)
-        assert [fit.id for fit in deployed.store.fits.page(TENANT).data] == [stored.id]
+        with (
+            deployed.api(environment=deployed.mishap("SIGKILL before send")) as dying,
+            dying.client() as client,
+            pytest.raises(httpx2.TransportError),
+        ):
+            deployed.post(client, key="once", n_starts=2)
+        assert dying.process.wait() == -signal.SIGKILL
+        with deployed.api() as api, api.client() as client:
+            answer = deployed.post(client, key="once", n_starts=2)
+            assert answer.status_code in (200, 202)  # by now it may have ended, although nothing was sent
+            (fit,) = deployed.store.fits.page(TENANT).data
+            assert answer.json()["id"] == fit.id
+            deployed.wait_for_end(fit)
+            deployed.assert_whole(fit)
+            assert deployed.post(client, key="once", n_starts=2).json()["id"] == fit.id
+        assert len(deployed.store.fits.page(TENANT).data) == 1
 
 
+@pytest.mark.faults
+@pytest.mark.scenario(4, "worker killed between taking a message and noting it")
 def test_a_message_taken_and_lost_is_sent_again(tmp_path: Path) -> None:
-    """A worker that dies between taking a message off the list and noting it leaves no trace of the message."""
+    """Of such a message there is no trace at the broker."""
     with deployment(tmp_path) as deployed:
-        fit = deployed.submit(n_starts=2)
-        deployed.fault()
-        assert deployed.server.client.lpop(BROKER_PREFIX + QUEUE) is not None
+        with deployed.worker(module="tests.faults.mishap", environment=deployed.mishap("SIGKILL before note")) as dying:
+            fit = deployed.submit(n_starts=2)
+            assert dying.process.wait() == -signal.SIGKILL
+            assert messages(deployed) == Counter()
+            assert deployed.server.client.keys(f"{BROKER_PREFIX}unacked*") == []
         with deployed.worker():
             deployed.wait_for_end(fit)
         deployed.assert_whole(fit)
 
 
+@pytest.mark.faults
 def test_doubled_messages_cause_no_second_execution(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=6, seconds=0.1)
@@ -61,6 +79,7 @@ def test_doubled_messages_cause_no_second_execution(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
+@pytest.mark.scenario(20, "backlog longer than the grace time")
 def test_a_backlog_longer_than_the_grace_causes_no_second_execution(tmp_path: Path) -> None:
     with deployment(tmp_path, grace_seconds=0.3) as deployed, deployed.worker(worker_processes=1):
         fits = [deployed.submit(n_starts=2, seconds=0.1, seed=seed) for seed in range(20)]
@@ -71,21 +90,47 @@ def test_a_backlog_longer_than_the_grace_causes_no_second_execution(tmp_path: Pa
 
 
 @pytest.mark.faults
+@pytest.mark.scenario(15, "two reconcilers")
 def test_two_reconcilers_send_at_most_twice_the_messages(tmp_path: Path) -> None:
-    with deployment(tmp_path) as deployed:
-        for seed in range(10):
-            deployed.store_only(n_starts=2, seed=seed)
-        settings = deployed.store.settings
-        reconcilers = [Reconciler(deployed.store, CeleryDispatcher(settings)) for _ in range(2)]
-        for reconciler in reconcilers:
-            reconciler.start()
-        wait_until(lambda: deployed.server.client.llen(BROKER_PREFIX + QUEUE) >= 10)
-        time.sleep(settings.sweep_seconds * 2)
-        for reconciler in reconcilers:
-            reconciler.stop()
-        assert deployed.server.client.llen(BROKER_PREFIX + QUEUE) <= 20
+    with deployment(tmp_path, grace_seconds=0.1) as deployed:
+        fits = [deployed.store_only(n_starts=2, seed=seed) for seed in range(10)]
+        with deployed.api(grace_seconds=5), deployed.api(grace_seconds=5):
+            assert_sent_at_most_twice(deployed, fits)
+        with deployed.worker():
+            for fit in fits:
+                deployed.wait_for_end(fit)
+                deployed.assert_whole(fit)
 
 
+@pytest.mark.faults
+@pytest.mark.scenario(15, "a reconciler killed before it sends what it has put up")
+def test_a_reconciler_that_is_killed_is_followed_by_another(tmp_path: Path) -> None:
+    with deployment(tmp_path, grace_seconds=0.1) as deployed:
+        with deployed.api(environment=deployed.mishap("SIGKILL after redispatch", every=5), grace_seconds=5) as dying:
+            fits = [deployed.store_only(n_starts=2, seed=seed) for seed in range(10)]
+            assert dying.process.wait() == -signal.SIGKILL
+        assert messages(deployed).total() == 4
+        with deployed.api(grace_seconds=5):
+            assert_sent_at_most_twice(deployed, fits)
+        with deployed.worker():
+            for fit in fits:
+                deployed.wait_for_end(fit)
+                deployed.assert_whole(fit)
+
+
+def messages(deployed: Deployment) -> Counter[str]:
+    """How many messages wait for each fit."""
+    bodies = [json.loads(message)["body"] for message in deployed.server.client.lrange(BROKER_PREFIX + QUEUE, 0, -1)]
+    return Counter(json.loads(base64.b64decode(body))[0][1] for body in bodies)
+
+
+def assert_sent_at_most_twice(deployed: Deployment, fits: list[FitRecord]) -> None:
+    """As soon as there is a message for each fit, there are no more than two for any."""
+    wait_until(lambda: set(messages(deployed)) == {fit.id for fit in fits})
+    assert max(messages(deployed).values()) <= 2
+
+
+@pytest.mark.faults
 def test_a_large_fit_does_not_starve_a_small_one(tmp_path: Path) -> None:
     """Two processes, both busy with 40 starts when 4 more are asked for. By counts: no clock decides."""
     with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER, window=4) as deployed, deployed.worker():
@@ -100,6 +145,7 @@ def test_a_large_fit_does_not_starve_a_small_one(tmp_path: Path) -> None:
         deployed.assert_whole(large)
 
 
+@pytest.mark.faults
 def test_many_fits_at_once_all_end_once(tmp_path: Path) -> None:
     with deployment(tmp_path, lease_seconds=NEVER) as deployed, deployed.worker():
         fits = [deployed.submit(n_starts=2, seed=seed) for seed in range(80)]

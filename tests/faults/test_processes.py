@@ -12,6 +12,7 @@ from tests.servers import wait_until
 from worker.contract.records import Status
 
 
+@pytest.mark.scenario(1, "child killed in the middle of a start")
 def test_a_killed_child_is_replaced_and_its_unit_resumed(tmp_path: Path) -> None:
     """No lease, grace or sweep ends in this test: the parent itself sees that its child is dead."""
     with (
@@ -32,6 +33,7 @@ def test_a_killed_child_is_replaced_and_its_unit_resumed(tmp_path: Path) -> None
         }
 
 
+@pytest.mark.scenario(2, "whole worker killed")
 def test_a_killed_worker_is_followed_by_the_next(tmp_path: Path) -> None:
     """Leases do not end in this test: the next worker sees that the processes of the first are dead."""
     with deployment(tmp_path, lease_seconds=NEVER) as deployed:
@@ -48,6 +50,7 @@ def test_a_killed_worker_is_followed_by_the_next(tmp_path: Path) -> None:
         assert all(deployed.times_run(fit)[unit] == 1 for unit in done)
 
 
+@pytest.mark.scenario(10, "worker frozen beyond its lease")
 def test_a_frozen_worker_loses_its_unit_and_is_refused_later(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed, deployed.worker(worker_processes=1) as frozen:
         fit = deployed.submit(n_starts=2, seconds=0.5)
@@ -70,6 +73,7 @@ def test_a_frozen_worker_loses_its_unit_and_is_refused_later(tmp_path: Path) -> 
         deployed.assert_whole(another)
 
 
+@pytest.mark.scenario(6, "a start that always crashes")
 def test_a_start_that_always_crashes_is_given_up(tmp_path: Path) -> None:
     with deployment(tmp_path, grace_seconds=NEVER) as deployed, deployed.worker():
         fit = deployed.wait_for_end(deployed.submit(n_starts=3, crashes=["search 1"]))
@@ -81,6 +85,8 @@ def test_a_start_that_always_crashes_is_given_up(tmp_path: Path) -> None:
         assert error.message == "The process that ran it was lost 3 times."
 
 
+@pytest.mark.faults
+@pytest.mark.scenario(6, "all starts crash")
 def test_a_fit_of_which_all_starts_crash_fails_with_a_reason(tmp_path: Path) -> None:
     with deployment(tmp_path, grace_seconds=NEVER, max_attempts=2) as deployed, deployed.worker():
         fit = deployed.wait_for_end(deployed.submit(n_starts=2, crashes=["search 0", "search 1"]))
@@ -93,6 +99,8 @@ def test_a_fit_of_which_all_starts_crash_fails_with_a_reason(tmp_path: Path) -> 
         deployed.assert_whole(healthy)
 
 
+@pytest.mark.faults
+@pytest.mark.scenario(16, "SIGTERM during starts")
 def test_a_worker_that_is_told_to_stop_hands_its_units_back(tmp_path: Path) -> None:
     """With one attempt per unit: a hand-over that counted as one would give the unit up."""
     with deployment(tmp_path, lease_seconds=NEVER, max_attempts=1) as deployed:
@@ -110,22 +118,29 @@ def test_a_worker_that_is_told_to_stop_hands_its_units_back(tmp_path: Path) -> N
         deployed.assert_whole(fit)
 
 
-@pytest.mark.parametrize("point", ["before claim", "after claim", "before complete", "after complete"])
+@pytest.mark.scenario(5, "killed ten times just {point}")
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("before claim", marks=pytest.mark.faults),
+        pytest.param("after claim", marks=pytest.mark.faults),
+        pytest.param("before complete", marks=pytest.mark.faults),
+        "after complete",
+    ],
+)
 def test_a_kill_around_claim_and_complete_loses_nothing(tmp_path: Path, point: str) -> None:
-    """Ten times each, in one fit: `tests.faults.crashing_worker` kills its process at every third such moment."""
-    kills = tmp_path / "kills"
-    kills.mkdir()
+    """Ten times each, in one fit: every third time that it comes to that point, a process kills itself."""
     with deployment(tmp_path, max_attempts=20, turn_seconds=0) as deployed:
-        with deployed.worker(
-            module="tests.faults.crashing_worker", environment={"CRASH_AT": point, "KILLS": str(kills)}
-        ):
+        environment = deployed.mishap(f"SIGKILL {point}", every=3, times=10)
+        with deployed.worker(module="tests.faults.mishap", environment=environment):
             fit = deployed.submit(n_starts=30)
             deployed.wait_for_end(fit, 60)
-        assert (kills / "kill 10").exists()
+        deployed.wait_for_mishap(10)
         deployed.assert_whole(fit)
 
 
 @pytest.mark.faults
+@pytest.mark.scenario(3, "parent of a worker killed")
 def test_a_killed_parent_leaves_units_that_are_finished_once(tmp_path: Path) -> None:
     """Its children renew their own leases until they have finished what they have in hand."""
     with deployment(tmp_path) as deployed, deployed.worker() as worker:
@@ -139,6 +154,8 @@ def test_a_killed_parent_leaves_units_that_are_finished_once(tmp_path: Path) -> 
         assert set(deployed.times_run(fit).values()) <= {1, 2}
 
 
+@pytest.mark.faults
+@pytest.mark.scenario(18, "interpreter held for three leases")
 def test_a_unit_that_holds_the_interpreter_for_three_leases_is_run_once(tmp_path: Path) -> None:
     """Only the parent can renew its lease."""
     with deployment(tmp_path, lease_seconds=1) as deployed, deployed.worker():
@@ -148,6 +165,8 @@ def test_a_unit_that_holds_the_interpreter_for_three_leases_is_run_once(tmp_path
         assert deployed.times_run(fit)["search 0"] == 1
 
 
+@pytest.mark.faults
+@pytest.mark.scenario(19, "a unit beyond the hard time limit ({manners})")
 @pytest.mark.parametrize("manners", ["stuck", "holds_interpreter", "none"])
 def test_a_unit_that_takes_too_long_is_given_up_with_a_word(tmp_path: Path, manners: str) -> None:
     with deployment(tmp_path, unit_seconds=1) as deployed, deployed.worker():
@@ -162,6 +181,7 @@ def test_a_unit_that_takes_too_long_is_given_up_with_a_word(tmp_path: Path, mann
 
 
 @pytest.mark.faults
+@pytest.mark.scenario(21, "a worker's clock off by an hour")
 def test_a_clock_that_is_off_by_an_hour_has_no_effect(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed:
         late = {"CLOCK_OFFSET_SECONDS": "3600"}
@@ -173,6 +193,7 @@ def test_a_clock_that_is_off_by_an_hour_has_no_effect(tmp_path: Path) -> None:
         assert len({execution.pid for execution in deployed.executions(fit)}) > 2  # both took part
 
 
+@pytest.mark.scenario(24, "a record of a newer version")
 def test_a_worker_leaves_newer_records_to_others_and_says_so(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed, deployed.worker():
         fit = deployed.store_only(n_starts=2)

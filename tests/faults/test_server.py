@@ -5,52 +5,66 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 
 from tests.faults.deployment import NEVER, TENANT, Deployment, deployment
 from tests.servers import wait_until
-from tests.worker.samples import submission, two_blobs
+from tests.worker.samples import two_blobs
 from worker.contract.errors import NotFound, StoreFull, StoreUnavailable
 from worker.contract.records import Status
 
 
+@pytest.mark.scenario(7, "server killed for {away_seconds:g} s")
 @pytest.mark.parametrize(
     "away_seconds", [0.5, pytest.param(5, marks=pytest.mark.faults), pytest.param(30, marks=pytest.mark.faults)]
 )
 def test_a_killed_server_costs_time_only(tmp_path: Path, away_seconds: float) -> None:
-    with deployment(tmp_path, store_timeout_seconds=1.0) as deployed, deployed.worker():
+    with (
+        deployment(tmp_path, store_timeout_seconds=1.0) as deployed,
+        deployed.worker(),
+        deployed.api() as api,
+        api.client() as client,
+    ):
         fit = deployed.submit(n_starts=6, seconds=0.5)
         deployed.wait_for_execution(fit, 3)
-        deployed.fault()
         deployed.server.kill()
-        with pytest.raises(StoreUnavailable):
-            deployed.submit()
+        refused = deployed.post(client)
+        assert (refused.status_code, int(refused.headers["retry-after"]) > 0) == (503, True)
         time.sleep(away_seconds)
         deployed.server.start()
-        another = wait_until(lambda: submitted(deployed))
-        deployed.wait_for_end(fit, 60)
-        deployed.wait_for_end(another, 60)
-        deployed.assert_whole(fit)
-        deployed.assert_whole(another)
+        deployed.fault()
+        wait_for_answer(deployed, client, 202)
+        for each in deployed.fits:
+            deployed.wait_for_end(each, 60)
+            deployed.assert_whole(each)
         assert set(deployed.times_run(fit).values()) == {1}  # neither what was done nor what was under way
 
 
-def submitted(deployed: Deployment):  # type: ignore[no-untyped-def]
-    try:
-        return deployed.submit(n_starts=2, seed=1)
-    except StoreUnavailable:
-        return None
+def wait_for_answer(deployed: Deployment, client: httpx2.Client, status: int) -> httpx2.Response:
+    """Ask the API for fits until it answers with this status."""
+    answers: list[httpx2.Response] = []
+
+    def is_answered() -> bool:
+        answers.append(deployed.post(client, n_starts=2, seed=1))
+        assert answers[-1].status_code in (202, 503)
+        return answers[-1].status_code == status
+
+    wait_until(is_answered)
+    return answers[-1]
 
 
 @pytest.mark.faults
+@pytest.mark.scenario(11, "server frozen for 15 s")
 def test_a_frozen_server_costs_time_only(tmp_path: Path) -> None:
     with deployment(tmp_path, store_timeout_seconds=1.0) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=6, seconds=0.5)
         deployed.wait_for_execution(fit, 3)
         assert deployed.server.process is not None
-        deployed.fault()
         deployed.server.process.send_signal(signal.SIGSTOP)
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):
@@ -58,11 +72,13 @@ def test_a_frozen_server_costs_time_only(tmp_path: Path) -> None:
         assert time.monotonic() - began < 3
         time.sleep(15)
         deployed.server.process.send_signal(signal.SIGCONT)
+        deployed.fault()
         deployed.wait_for_end(fit, 60)
         deployed.assert_whole(fit)
         assert set(deployed.times_run(fit).values()) == {1}
 
 
+@pytest.mark.scenario(9, "all client connections dropped")
 def test_dropped_connections_cause_no_second_execution(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=6, seconds=0.3)
@@ -77,57 +93,72 @@ def test_dropped_connections_cause_no_second_execution(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
+@pytest.mark.once
+@pytest.mark.scenario(8, "server killed a hundred times under writes")
 def test_every_acknowledged_fit_survives_a_hundred_kills(tmp_path: Path) -> None:
-    with deployment(tmp_path, store_timeout_seconds=0.5, max_active_fits=100_000, max_queued_fits=100_000) as deployed:
-        acknowledged: list[str] = []
+    limits: dict[str, Any] = {"max_active_fits": 100_000, "max_queued_fits": 100_000, "requests_per_second": 0}
+    with deployment(tmp_path, store_timeout_seconds=0.5, **limits) as deployed, deployed.api() as api:
         stop = threading.Event()
+        acknowledged: list[str] = []
 
         def write() -> None:
-            while not stop.is_set():
-                try:
-                    fit, _ = deployed.store.fits.submit(TENANT, submission(deployed.dataset, seed=len(acknowledged)))
-                except StoreUnavailable:
-                    continue
-                acknowledged.append(fit.id)
+            with api.client() as client:
+                while not stop.is_set():
+                    body = {"dataset_id": deployed.dataset.id, "method": "stand_in", "validation": None, "force": True}
+                    answer = client.post("/v1/fits", json=body)
+                    assert answer.status_code in (202, 503)
+                    if answer.status_code == 202:
+                        acknowledged.append(answer.json()["id"])
 
-        writers = [threading.Thread(target=write) for _ in range(2)]
-        for writer in writers:
-            writer.start()
-        for _ in range(100):
-            enough = len(acknowledged) + 5
-            wait_until(lambda enough=enough: len(acknowledged) > enough)  # type: ignore[misc]
-            deployed.server.kill()
-            deployed.server.start()
-        stop.set()
-        for writer in writers:
-            writer.join()
+        with ThreadPoolExecutor() as pool:
+            writers = [pool.submit(write) for _ in range(2)]
+            for _ in range(100):
+                enough = len(acknowledged) + 5
+                wait_until(lambda enough=enough: len(acknowledged) > enough)  # type: ignore[misc]
+                deployed.server.kill()
+                n_before = len(acknowledged)
+                deployed.server.start()
+                back_at = time.monotonic()
+                wait_until(lambda n_before=n_before: len(acknowledged) > n_before)  # type: ignore[misc]
+                deployed.recovery_seconds.append(time.monotonic() - back_at)
+            stop.set()
+            for writer in writers:
+                writer.result()
         assert len(acknowledged) > 500
-        stored = {deployed.store.fits.get(TENANT, fit_id).status for fit_id in acknowledged}
-        assert stored == {Status.QUEUED}
+        deployed.fits += [deployed.store.fits.get(TENANT, fit_id) for fit_id in acknowledged]
+        with deployed.worker():
+            for fit in deployed.fits:
+                deployed.wait_for_end(fit, 300)
+        for fit in deployed.fits[::10]:
+            deployed.assert_whole(fit)
 
 
+@pytest.mark.scenario(13, "server at maxmemory")
 def test_a_full_server_takes_nothing_new_and_running_fits_end(tmp_path: Path) -> None:
-    with deployment(tmp_path) as deployed, deployed.worker():
+    with deployment(tmp_path) as deployed, deployed.worker(), deployed.api() as api, api.client() as client:
         fit = deployed.submit(n_starts=6, seconds=0.4)
         deployed.wait_for_execution(fit, 2)
         used = deployed.server.client.info("memory")["used_memory"]
         deployed.server.client.config_set("maxmemory", used)
-        time.sleep(1.1)  # the answer to "is it full?" is kept for a second
-        with pytest.raises(StoreFull):
-            deployed.submit()
+        wait_until(deployed.store.is_full)
+        refused = wait_for_answer(deployed, client, 503)  # what the API knows is a second old at most
+        assert int(refused.headers["retry-after"]) > 0
         with pytest.raises(StoreFull):
             deployed.store.datasets.create(TENANT, *two_blobs(seed=1))
         deployed.wait_for_end(fit)
         deployed.assert_whole(fit)
-        assert deployed.store.datasets.load(TENANT, deployed.dataset.id)
+        assert client.get(f"/v1/fits/{fit.id}").json()["status"] == "succeeded"
+        assert client.get(f"/v1/datasets/{deployed.dataset.id}").status_code == 200
         deployed.server.client.config_set("maxmemory", 0)
-        time.sleep(1.1)
-        another = deployed.submit(n_starts=2, seed=1)
-        deployed.wait_for_end(another)  # by the same worker
-        deployed.assert_whole(another)
+        deployed.fault()
+        wait_for_answer(deployed, client, 202)
+        for each in deployed.fits:
+            deployed.wait_for_end(each)  # by the same worker
+            deployed.assert_whole(each)
 
 
 @pytest.mark.faults
+@pytest.mark.scenario(23, "append-only file truncated")
 def test_a_truncated_file_loses_only_what_was_cut(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed:
         fits = [deployed.store_only(n_starts=2, seed=seed) for seed in range(3)]
@@ -164,6 +195,6 @@ def test_a_worker_waits_for_a_server_that_is_late(tmp_path: Path) -> None:
         deployed.server.kill()
         time.sleep(3)
         deployed.server.start()
-        fit = wait_until(lambda: submitted(deployed))
+        fit = deployed.submit(n_starts=2)
         deployed.wait_for_end(fit)
         deployed.assert_whole(fit)

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,15 +43,27 @@ def free_port() -> int:
 
 
 @contextmanager
-def api_process(redis_url: str, log: Path, **settings: object) -> Iterator[Api]:
-    """A running API with these settings: `max_rows=10` and the like."""
-    given = {"redis_url": redis_url, "port": free_port(), **settings}
-    environment = {**os.environ, **{variable(name): str(value) for name, value in given.items()}}
+def api_process(
+    redis_url: str,
+    log: Path,
+    *,
+    module: str = "service",
+    environment: Mapping[str, str] | None = None,
+    prefix: tuple[str, ...] = (),
+    **settings: object,
+) -> Iterator[Api]:
+    """A running API with these settings: `max_rows=10` and the like. A prefix is a command that runs it elsewhere."""
+    given = {"redis_url": redis_url, "host": "127.0.0.1", "port": free_port(), **settings}
+    variables = {variable(name): str(value) for name, value in given.items()}
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "service"], cwd=ROOT, env=environment, stdout=output, stderr=output
+            [*prefix, sys.executable, "-m", module],
+            cwd=ROOT,
+            env={**os.environ, **(environment or {}), **variables},
+            stdout=output,
+            stderr=output,
         )
-    api = Api(f"http://127.0.0.1:{given['port']}", process, log)
+    api = Api(f"http://{given['host']}:{given['port']}", process, log)
     try:
         wait_until(lambda: process.poll() is not None or is_alive(api.url), START_SECONDS)
         if process.poll() is not None:

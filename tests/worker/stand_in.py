@@ -52,7 +52,8 @@ class StandIn:
         if fit.params.get("breaks"):
             raise ArithmeticError("The plan breaks.")
         n_starts = int(fit.params["n_starts"])
-        found = yield Stage("search", [Unit(f"search {index}", {"start": index}) for index in range(n_starts)])
+        search = [Unit(f"search {index}", {"start": index}, start=index) for index in range(n_starts)]
+        found = yield Stage("search", search)
         starts = [result for result in found if result is not None]
         if not starts:
             raise NothingFitted("No start gave a result.")

@@ -1,0 +1,38 @@
+"""`python -m tests.faults.api`: the service with the stand-in among its methods, and mishaps where asked for."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from melm.methods import METHODS
+from tests.faults.mishap import arm
+
+
+class Parameters(BaseModel):
+    """What the stand-in always needs; how its units misbehave comes on top."""
+
+    model_config = ConfigDict(extra="allow")
+
+    n_starts: int = 4
+    seed: int = 0
+    seconds: float = 0.0
+
+
+class Method:
+    """All that the service needs to know of a method to take its fits."""
+
+    name = "stand_in"
+    title = "a stand-in"
+    Parameters = Parameters
+
+
+METHODS[Method.name] = cast(Any, Method())  # before the service derives its schemas
+
+if __name__ == "__main__":
+    from service.__main__ import main
+
+    arm(os.environ)
+    main()

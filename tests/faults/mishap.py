@@ -1,0 +1,77 @@
+"""Mishaps at an exact moment: a process hits itself just before or after it does a certain thing.
+
+The environment says what and when (`MISHAP="SIGKILL before claim"`), whether at each such moment or at every third one
+(`MISHAP_EVERY=3`), how often at most (`MISHAP_TIMES`), and in which folder all processes count (`MISHAP_FOLDER`).
+`python -m tests.faults.mishap` runs a worker of the stand-in that mishaps happen to.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kombu.transport.redis import QoS
+
+from tests.worker.stand_in import StandIn
+from worker.app import run_worker
+from worker.contract.dispatch import CeleryDispatcher
+from worker.contract.settings import Settings
+from worker.contract.store import Units
+
+MOMENTS: dict[str, tuple[type, str]] = {
+    "claim": (Units, "claim"),
+    "complete": (Units, "complete"),
+    "finish": (Units, "finish"),
+    "redispatch": (Units, "redispatch"),
+    "send": (CeleryDispatcher, "send"),
+    "note": (QoS, "append"),  # a message that was taken off the list is noted as taken
+}
+
+
+def first_free(folder: Path, kind: str) -> int:
+    """Count one more of a kind, over all processes."""
+    number = 1
+    while True:
+        try:
+            with (folder / f"{kind} {number}").open("x") as file:
+                file.write(str(time.monotonic()))
+            return number
+        except FileExistsError:
+            number += 1
+
+
+def arm(environment: Mapping[str, str]) -> None:
+    """Let the mishap of the environment happen in this process and those it forks; none where there is none."""
+    if "MISHAP" not in environment:
+        return
+    what, when, moment = environment["MISHAP"].split()
+    folder = Path(environment["MISHAP_FOLDER"])
+    every, times = int(environment["MISHAP_EVERY"]), int(environment["MISHAP_TIMES"])
+    owner, name = MOMENTS[moment]
+    method: Callable[..., Any] = getattr(owner, name)
+
+    def perhaps() -> None:
+        if first_free(folder, "moment") % every == 0 and first_free(folder, "mishap") <= times:
+            if what == "HANG":
+                threading.Event().wait()
+            os.kill(os.getpid(), signal.Signals[what])
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if when == "before":
+            perhaps()
+        answer = method(*args, **kwargs)
+        if when == "after":
+            perhaps()
+        return answer
+
+    setattr(owner, name, call)
+
+
+if __name__ == "__main__":
+    arm(os.environ)
+    run_worker(Settings.from_environment(os.environ), StandIn())
