@@ -10,6 +10,7 @@ from pathlib import Path
 import uvicorn
 
 from service import logs
+from service.http_protocol import BoundedProtocol
 from service.security import Keyring, check_binding
 from service.settings import ServiceSettings
 from worker.contract.errors import SettingsError
@@ -35,6 +36,7 @@ def main() -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.api_processes,
+            http=BoundedProtocol,
             log_config=None,
             access_log=False,
             proxy_headers=False,

@@ -30,6 +30,7 @@ class ServiceSettings(Settings):
     max_columns: int = setting(10_000, "The most columns of one body.")
     max_starts: int = setting(1_000, "The most starts of one fit.")
     max_time_budget_seconds: float = setting(86_400.0, "The longest time budget of one fit.")
+    header_timeout_seconds: float = setting(10.0, "How long the headers of a request may take to arrive.")
     upload_timeout_seconds: float = setting(60.0, "How long a body may take to arrive.")
     model_cache_bytes: int = setting(256 * 1024 * 1024, "Decoded models that one process keeps in memory.")
     model_check_seconds: float = setting(1.0, "How long a cached model is served unasked whether it still exists.")
