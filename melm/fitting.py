@@ -20,6 +20,7 @@ from melm.card import (
     warn,
     warn_of_order,
 )
+from melm.citation import describe_citation
 from melm.density import ClassDensities
 from melm.density.compaction import compact
 from melm.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
@@ -54,7 +55,7 @@ class Fitting:
 
     def plan(self, data: Labelled, resamples: Resamples = (), name: str = "") -> Plan[tuple[Model, list[StartResult]]]:
         """Choose the kernel width where there is a choice, run the starts, keep the best, and fit the densities."""
-        problem = data.problem(self.search.covariance, resamples)
+        problem = self.problem(data, resamples)
         check_fits(self.search.n_components, problem)
         gamma = yield from self._choose_gamma(data, resamples, name)
         found = yield from self.search.plan(sum(problem.rows.counts), gamma, resamples, name)
@@ -62,11 +63,15 @@ class Fitting:
 
     def run(self, data: Labelled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
-        return self.search.run(data.problem(self.search.covariance, unit.resamples), unit.arguments, should_stop)
+        return self.search.run(self.problem(data, unit.resamples), unit.arguments, should_stop)
+
+    def problem(self, data: Labelled, resamples: Resamples) -> Problem:
+        """What all starts on these rows share."""
+        return data.problem(self.search.covariance, resamples, self.search.ridge)
 
     def _choose_gamma(self, data: Labelled, resamples: Resamples, name: str) -> Plan[float]:
         """The width with the best balanced accuracy on rows held out of the whole fit, choice of the start included."""
-        rarest = min(data.problem(self.search.covariance, resamples).rows.counts)
+        rarest = min(self.problem(data, resamples).rows.counts)
         if len(self.gammas) == 1 or rarest < 2:
             return self.gammas[0]
         n_folds = min(GAMMA_FOLDS, rarest)
@@ -89,7 +94,7 @@ class Fitting:
         return max(complete, key=lambda gamma: complete[gamma])
 
     def _held_out_score(self, data: Labelled, resamples: Resamples, gamma: float, found: Found) -> float:
-        problem = data.problem(self.search.covariance, resamples)
+        problem = self.problem(data, resamples)
         projection = problem.canonical(self._choose(problem, gamma, found).projection)
         densities = class_densities(problem, projection, gamma, self.priors)
         X, codes = data.held_out(resamples)
@@ -173,6 +178,7 @@ def assemble(
         "in_sample": _in_sample(problem, projection, gamma, densities, in_full=not resamples),
         "density": describe_density(densities, stored),
         "software": describe_software(),
+        "citation": describe_citation(),
         "warnings": warn(problem, data.classes) + suspicions,
         **facts,
     }

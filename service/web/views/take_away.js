@@ -33,6 +33,7 @@ export function takeAway(model, wish, picture, name, signal) {
       { class: "snippets" },
       snippet("Python", pythonSnippet(model, wish)),
       snippet("curl", curlSnippet(model, wish, picture.table?.target ?? "class")),
+      model.card.citation && snippet("Citation", `${model.card.citation.paper}\n${model.card.citation.software}`),
     ),
   );
 }

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from melm import model_file
+from melm.citation import PAPER, SOFTWARE
 from melm.labelled import Labelled
 from melm.methods import METHODS, fit, plan_fit, run_unit
 from melm.methods.base import DirectMethod
@@ -43,6 +44,7 @@ def test_gives_finite_arrays_of_the_right_shapes(name: str) -> None:
         assert np.isfinite(array).all()
     assert json.loads(json.dumps(model.card, allow_nan=False)) == model.card
     assert model.card["method"] == name
+    assert model.card["citation"] == {"paper": PAPER, "software": SOFTWARE}
     assert model.card["in_sample"]["divergence"] >= 0
 
 
