@@ -74,7 +74,7 @@ def describe_density(densities: ClassDensities, stored: ClassDensities) -> dict[
     share = JUDGED_ROWS / facts["n_rows"]
     judged = np.concatenate([densities.thin(c, round(share * len(rows))) for c, rows in enumerate(densities.rows)])
     error = stored.log_densities(judged) - densities.log_densities(judged)
-    labels = [either.log_posteriors(judged).argmax(axis=1) for either in (densities, stored)]
+    labels = [either.most_probable(judged) for either in (densities, stored)]
     return facts | {
         "cell": CELL,
         "log_density_error": float(np.sqrt(np.square(error).mean())),

@@ -51,7 +51,7 @@ def _train_kde(Z: Array, codes: Codes, gamma: float) -> Classify:
     n_components = Z.shape[1]
     problem = Problem.prepare(Z, codes, int(codes.max()) + 1, "ledoit_wolf")
     densities = class_densities(problem, np.eye(n_components), gamma, "balanced", offset=np.zeros(n_components))
-    return lambda rows: densities.log_posteriors(rows).argmax(axis=1)
+    return densities.most_probable
 
 
 def _train_standardized(estimator: Any, Z: Array, codes: Codes) -> Classify:

@@ -107,7 +107,7 @@ def _held_out_rows(
             positions = fold_model.transform(own)
             Z.append(_homogeneous(positions) @ alignment(data, model, fold_model, (fold,)))
             codes.append(seen_codes)
-            predicted.append(fold_model.densities.log_posteriors(positions).argmax(axis=1))
+            predicted.append(fold_model.densities.most_probable(positions))
     every = max(1, -(-sum(map(len, codes)) // MAX_HELD_OUT_ROWS))
     return HeldOutRows(np.concatenate(Z)[::every], np.concatenate(codes)[::every], np.concatenate(predicted)[::every])
 

@@ -58,7 +58,7 @@ def _accuracy_drops(data: Labelled, splits: Sequence[Fold], models: Sequence[Mod
         order = np.random.default_rng(0).permutation(len(X))
 
         def accuracy(projected: Array, model: Model = model, codes: npt.NDArray[np.intp] = codes) -> float:
-            return balanced_accuracy(codes, model.densities.log_posteriors(projected).argmax(axis=1))
+            return balanced_accuracy(codes, model.densities.most_probable(projected))
 
         whole = accuracy(Z)
         drops.append([whole - accuracy(Z + _shift(X[:, J], order, model.projection[J])) for J in model.sources])

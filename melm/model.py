@@ -58,7 +58,7 @@ class Model:
 
     def predict(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The most probable label of each row."""
-        labels: npt.NDArray[Any] = self.classes[self.densities.log_posteriors(self.transform(X)).argmax(axis=1)]
+        labels: npt.NDArray[Any] = self.classes[self.densities.most_probable(self.transform(X))]
         return labels
 
     def predict_proba(self, X: npt.NDArray[Any]) -> Array:

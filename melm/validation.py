@@ -66,7 +66,7 @@ def judge(
     scores, confusion = [], np.zeros((len(data.classes), len(data.classes)), dtype=int)
     for fold, model in zip(splits, fitted, strict=True):
         X, codes = data.held_out((*before, fold))
-        predicted = model.densities.log_posteriors(model.transform(X)).argmax(axis=1)
+        predicted = model.densities.most_probable(model.transform(X))
         scores.append(balanced_accuracy(codes, predicted))
         np.add.at(confusion, (codes, predicted), 1)
     return HeldOut(scores, confusion, splits[0].n_folds)

@@ -42,6 +42,11 @@ class ClassDensities:
         """log P(c | z): (n, C)."""
         return self._posteriors(self.log_densities(Z))
 
+    def most_probable(self, Z: Array) -> npt.NDArray[np.intp]:
+        """The code of the most probable class at each row of Z: (n,)."""
+        codes: npt.NDArray[np.intp] = (self.log_densities(Z) + self._log_priors).argmax(axis=1)
+        return codes
+
     def log_density(self, Z: Array) -> Array:
         """log of the mixture of all classes at each row of Z: how far a row is from all training data (n,)."""
         mixture: Array = np.logaddexp.reduce(self.log_densities(Z) + self._log_priors, axis=1)

@@ -14,43 +14,48 @@ from melm.rows import Array
 
 @dataclass(frozen=True)
 class Together:
-    """The classes' kernels one after the other."""
+    """The classes' kernels one after the other, in coordinates where each is exp(-|q - row|^2), without a factor."""
 
-    bases: Array  # (C, k, k)
-    rows: Array  # (n, 1, k), each whitened by its class's basis
-    counts: npt.NDArray[np.intp]  # (C,)
+    basis: Array  # (k, k C), by component and then by class
+    rows: Array  # (k n,), one component after the other
+    columns: npt.NDArray[np.intp]  # (k n,), of the basis: the class and the component of each of `rows`
+    codes: npt.NDArray[np.intp]  # (n,)
     starts: npt.NDArray[np.intp]  # (C,), where each class begins
-    weights: Array | None  # (n, 1)
-    log_normalizations: Array  # (C, 1)
+    weights: Array | None  # (n,)
+    log_normalizations: Array  # (C,)
 
     @classmethod
     def prepare(cls, classes: Sequence[Kernels]) -> Together:
         """All classes' kernels in one array."""
+        n_classes, n_components = len(classes), len(classes[0].basis)
         counts = np.array([len(kernels.rows) for kernels in classes])
+        codes = np.repeat(np.arange(n_classes), counts)
         weights = [kernels.weights for kernels in classes if kernels.weights is not None]
         return cls(
-            np.stack([kernels.basis for kernels in classes]),
-            np.concatenate([kernels.rows for kernels in classes])[:, None],
-            counts,
+            np.stack([kernels.basis for kernels in classes], axis=2).reshape(n_components, -1) * np.sqrt(0.5),
+            np.concatenate([kernels.rows for kernels in classes]).T.reshape(-1) * np.sqrt(0.5),
+            np.concatenate([component * n_classes + codes for component in range(n_components)]),
+            codes,
             np.cumsum(counts) - counts,
-            np.concatenate(weights)[:, None] if weights else None,
-            np.array([[kernels.log_normalization] for kernels in classes]),
+            np.concatenate(weights) if weights else None,
+            np.array([kernels.log_normalization for kernels in classes]),
         )
 
     def log_densities(self, Z: Array) -> Array:
         """log f_c at each of few rows of Z, relative to the nearest row of the class: (n, C)."""
-        D = np.repeat(Z @ self.bases, self.counts, axis=0)  # (rows, queries, k)
+        n_queries, n_components = Z.shape
+        D = (Z @ self.basis).take(self.columns, axis=1)
         with np.errstate(over="ignore"):
             D -= self.rows
-            K = np.einsum("nqk,nqk->nq", D, D)
-        np.minimum(K, FARTHEST, out=K)
-        nearest = np.minimum.reduceat(K, self.starts)  # (C, queries)
-        K -= np.repeat(nearest, self.counts, axis=0)
-        K *= -0.5
+            D *= D
+            K = np.add.reduce(D.reshape(n_queries, n_components, -1), axis=1)  # (queries, rows)
+        np.minimum(K, FARTHEST / 2, out=K)
+        nearest = np.minimum.reduceat(K, self.starts, axis=1)  # (queries, C)
+        np.subtract(nearest.take(self.codes, axis=1), K, out=K)
         np.exp(K, out=K)
         if self.weights is not None:
             K *= self.weights
-        logs: Array = np.log(np.add.reduceat(K, self.starts))
-        logs -= nearest / 2
+        logs: Array = np.log(np.add.reduceat(K, self.starts, axis=1))
+        logs -= nearest
         logs += self.log_normalizations
-        return logs.T
+        return logs
