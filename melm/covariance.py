@@ -1,4 +1,4 @@
-"""Covariance of a class: empirical, as in the paper, or shrunk by Ledoit and Wolf's rule."""
+"""Covariance of a class: empirical, as in the paper, or shrunk by Ledoit and Wolf's rule; with a ridge if wanted."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ class ClassMoments:
     covariance: Array  # (d, d), the estimate that smooths the class
 
 
-def class_moments(rows: npt.NDArray[Any], kind: CovarianceKind) -> ClassMoments:
-    """Moments of one class in two passes over row blocks, so that no second copy of the rows is made."""
+def class_moments(rows: npt.NDArray[Any], kind: CovarianceKind, ridge: float = 0.0) -> ClassMoments:
+    """Moments of one class in two passes over row blocks, so that no second copy of the rows is made.
+
+    `ridge` times the identity is added to the estimate: a class then looks as wide as if noise lay on every feature.
+    """
     n_rows, n_features = rows.shape
     mean = np.zeros(n_features)
     for block in blocks(n_rows, n_features * 8):
@@ -37,7 +40,7 @@ def class_moments(rows: npt.NDArray[Any], kind: CovarianceKind) -> ClassMoments:
         fourth += float(np.square(np.square(centered).sum(axis=1)).sum())
     empirical /= n_rows
     covariance = empirical if kind == "empirical" else shrink(empirical, fourth / n_rows, n_rows)
-    return ClassMoments(n_rows, mean, empirical, covariance)
+    return ClassMoments(n_rows, mean, empirical, covariance + ridge * np.eye(n_features) if ridge else covariance)
 
 
 def shrink(empirical: Array, mean_fourth_power: float, n_rows: int) -> Array:

@@ -20,7 +20,15 @@ from threadpoolctl import threadpool_limits
 from melm import model_file
 from melm.covariance import CovarianceKind
 from melm.fitting import GAMMAS, Fitting, Priors, SelectStartBy, class_priors
-from melm.labelled import Labelled, check_components, check_labels, check_option, check_positive, check_whole
+from melm.labelled import (
+    Labelled,
+    check_components,
+    check_labels,
+    check_not_negative,
+    check_option,
+    check_positive,
+    check_whole,
+)
 from melm.local import Callback, Task, run_locally
 from melm.model import Model
 from melm.model_file import ModelFileError
@@ -49,6 +57,10 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         Starts of the optimizer: a few informed ones first, then random ones. More never give a lower divergence.
     covariance : {"ledoit_wolf", "empirical"}, default="ledoit_wolf"
         Covariance of a class. "empirical" is the paper's; "ledoit_wolf" tames many features and few rows.
+    ridge : float, default=0.0
+        Added to the variance of every standardized feature in the covariance of each class. With many features for
+        the rows there are, around 1 keeps the projection from chance directions; far above it, only the differences
+        of the class means are left. Try 0, 1 and 10 by cross-validation.
     select_start_by : {"divergence", "balanced_accuracy"}, default="divergence"
         How the best start is chosen: by its divergence, or by the leave-one-out balanced accuracy of the densities it
         leads to. The race is always run by divergence and would drop optima that only the second likes, so
@@ -106,6 +118,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         gamma: float | Sequence[float] | Literal["auto"] = 1.0,
         n_starts: int = 16,
         covariance: CovarianceKind = "ledoit_wolf",
+        ridge: float = 0.0,
         select_start_by: SelectStartBy = "divergence",
         priors: Priors = "balanced",
         race: bool = True,
@@ -120,6 +133,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.gamma = gamma
         self.n_starts = n_starts
         self.covariance = covariance
+        self.ridge = ridge
         self.select_start_by = select_start_by
         self.priors = priors
         self.race = race
@@ -140,9 +154,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         class_priors(fitting.priors, np.bincount(codes).tolist())
 
         def task(unit: Unit) -> Task:
-            return partial(
-                fitting.search.run, data.problem(fitting.search.covariance, unit.resamples), unit.arguments, _never
-            )
+            return partial(fitting.search.run, fitting.problem(data, unit.resamples), unit.arguments, _never)
 
         with threadpool_limits(1):
             model, starts = run_locally(fitting.plan(data), task, self.n_jobs, self.callback)
@@ -242,6 +254,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             n_components=n_components,
             n_starts=check_whole("n_starts", self.n_starts, 1),
             covariance=self.covariance,
+            ridge=check_not_negative("ridge", self.ridge),
             form=self.form,
             race=bool(self.race) and self.select_start_by == "divergence",
             max_iterations=check_whole("max_iterations", self.max_iterations, 1),

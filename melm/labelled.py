@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ class Labelled:
     groups: npt.NDArray[Any] | None = None  # (n,): rows of one group are never divided between folds
     table: Table | None = None  # where X is an encoding of it
     id_name: str | None = None  # of the column that names the rows, which is no feature
-    _problems: OrderedDict[tuple[Resamples, CovarianceKind], Problem] = field(default_factory=OrderedDict)
+    _problems: OrderedDict[tuple[Resamples, CovarianceKind, float], Problem] = field(default_factory=OrderedDict)
     _encoders: dict[Resamples, Encoder] = field(default_factory=dict)
 
     @classmethod
@@ -106,14 +106,14 @@ class Labelled:
             return self.X[rows]
         return encoder.encode(self.table.take(rows))
 
-    def problem(self, covariance: CovarianceKind, resamples: Resamples = ()) -> Problem:
+    def problem(self, covariance: CovarianceKind, resamples: Resamples = (), ridge: float = 0.0) -> Problem:
         """The problem of the rows that the resamples leave, prepared once and kept while memory allows."""
-        key = (resamples, covariance)
+        key = (resamples, covariance, ridge)
         if key not in self._problems:
             while len(self._problems) * self.X.nbytes > KEPT_BYTES:
                 self._problems.popitem(last=False)
             X, codes = self.training(resamples)
-            self._problems[key] = Problem.prepare(X, codes, len(self.classes), covariance)
+            self._problems[key] = Problem.prepare(X, codes, len(self.classes), covariance, ridge)
         self._problems.move_to_end(key)
         return self._problems[key]
 
@@ -146,13 +146,20 @@ def check_whole(name: str, value: object, least: int) -> int:
 
 def check_positive(name: str, value: object) -> float:
     """A finite number above zero."""
-    if (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and 0 < float(value) < np.inf
-    ):
+    if _is_number(value) and 0 < float(value) < np.inf:
         return float(value)
     raise ValueError(f"{name}={value!r} must be a finite number above 0.")
+
+
+def check_not_negative(name: str, value: object) -> float:
+    """A finite number, zero or more."""
+    if _is_number(value) and 0 <= float(value) < np.inf:
+        return float(value)
+    raise ValueError(f"{name}={value!r} must be a finite number, 0 or more.")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def check_components(n_components: object, n_features: int) -> int:

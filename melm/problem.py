@@ -23,10 +23,17 @@ class Problem:
     total_covariance: Array  # (d, d), of the features as they came
 
     @classmethod
-    def prepare(cls, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], n_classes: int, kind: CovarianceKind) -> Problem:
+    def prepare(
+        cls,
+        X: npt.NDArray[Any],
+        codes: npt.NDArray[np.intp],
+        n_classes: int,
+        kind: CovarianceKind,
+        ridge: float = 0.0,
+    ) -> Problem:
         """Rows of X with class codes 0..n_classes-1, and the covariance that smooths the classes."""
         rows = Rows.standardize(X, codes, n_classes)
-        moments = [class_moments(block, kind) for block in rows.by_class]
+        moments = [class_moments(block, kind, ridge) for block in rows.by_class]
         shares = np.array(rows.counts) / len(X)
         total = np.zeros((X.shape[1], X.shape[1]))
         measured = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, moments, strict=True))

@@ -41,6 +41,7 @@ class Search:
     n_components: int
     n_starts: int
     covariance: CovarianceKind
+    ridge: float
     form: Form
     race: bool
     max_iterations: int

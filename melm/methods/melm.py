@@ -22,6 +22,12 @@ class MelmParameters(Parameters):
         1.0, description='Scale of Silverman\'s kernel width: a number, or several (or "auto") to choose from.'
     )
     n_starts: int = Field(16, ge=1, description="Starts of the optimizer.")
+    ridge: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Added to the variance of every standardized feature: keeps many features from chance directions.",
+    )
     select_start_by: Literal["divergence", "balanced_accuracy"] = Field(
         "divergence", description="How the best start is chosen."
     )

@@ -30,7 +30,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         The service's address.
     api_key : str or None, default=None
         None takes the variable MELM_API_KEY, which keeps the key out of what is printed and pickled.
-    n_components, gamma, n_starts, covariance, select_start_by, priors, max_iterations, tolerance, random_state
+    n_components, gamma, n_starts, covariance, ridge, select_start_by, priors, max_iterations, tolerance, random_state
         As of `melm.MELM`. How the work is spread and computed (`n_jobs`, `race`, `form`) is the service's business.
 
     Attributes
@@ -60,6 +60,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         gamma: float | Sequence[float] | Literal["auto"] = 1.0,
         n_starts: int = 16,
         covariance: Literal["ledoit_wolf", "empirical"] = "ledoit_wolf",
+        ridge: float = 0.0,
         select_start_by: Literal["divergence", "balanced_accuracy"] = "divergence",
         priors: Literal["balanced", "empirical"] | Sequence[float] = "balanced",
         max_iterations: int = 1000,
@@ -72,6 +73,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.gamma = gamma
         self.n_starts = n_starts
         self.covariance = covariance
+        self.ridge = ridge
         self.select_start_by = select_start_by
         self.priors = priors
         self.max_iterations = max_iterations

@@ -5,7 +5,7 @@ import pytest
 from sklearn.covariance import ledoit_wolf
 
 import melm.rows
-from melm.covariance import class_moments
+from melm.covariance import CovarianceKind, class_moments
 from tests.melm.samples import mixture
 
 
@@ -20,6 +20,14 @@ def test_empirical_divides_by_n() -> None:
     moments = class_moments(rows, "empirical")
     np.testing.assert_allclose(moments.covariance, np.cov(rows.T, bias=True), atol=1e-14)
     np.testing.assert_allclose(moments.mean, rows.mean(axis=0), atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["ledoit_wolf", "empirical"])
+def test_a_ridge_lies_on_every_feature_of_the_estimate_and_on_nothing_measured(kind: CovarianceKind) -> None:
+    rows = mixture([50, 2], 3)[0]
+    plain, ridged = class_moments(rows, kind), class_moments(rows, kind, ridge=0.5)
+    np.testing.assert_allclose(ridged.covariance, plain.covariance + 0.5 * np.eye(3), rtol=1e-15)
+    np.testing.assert_array_equal(ridged.empirical, plain.empirical)
 
 
 def test_row_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ def search(n_starts: int, *, race: bool = True) -> Search:
         n_components=1,
         n_starts=n_starts,
         covariance="ledoit_wolf",
+        ridge=0.0,
         form="auto",
         race=race,
         max_iterations=1000,
