@@ -48,7 +48,7 @@ class Together:
         with np.errstate(over="ignore"):
             D -= self.rows
             D *= D
-            K = np.add.reduce(D.reshape(n_queries, n_components, -1), axis=1)  # (queries, rows)
+            K = np.add.reduce(D.reshape(n_queries, n_components, len(self.codes)), axis=1)  # (queries, rows)
         np.minimum(K, FARTHEST / 2, out=K)
         nearest = np.minimum.reduceat(K, self.starts, axis=1)  # (queries, C)
         np.subtract(nearest.take(self.codes, axis=1), K, out=K)

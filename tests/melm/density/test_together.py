@@ -20,3 +20,8 @@ def test_equals_the_classes_one_by_one(n_components: int, weighted: bool) -> Non
     Z = np.vstack([rng.normal(size=(5, n_components)), np.full((1, n_components), 1e200)])
     one_by_one = np.column_stack([kernels.log_density(Z @ kernels.basis) for kernels in classes])
     np.testing.assert_allclose(Together.prepare(classes).log_densities(Z), one_by_one, rtol=1e-12)
+
+
+def test_no_query_no_density() -> None:
+    kernels = Kernels.prepare(np.zeros((3, 2)), np.eye(2))
+    assert Together.prepare([kernels, kernels]).log_densities(np.empty((0, 2))).shape == (0, 2)
