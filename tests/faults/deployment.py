@@ -146,7 +146,7 @@ class Deployment:
         body = {"dataset_id": asked.dataset_id, "method": asked.method, "params": asked.params}
         headers = {} if key is None else {"Idempotency-Key": key}
         response = client.post("/v1/fits", json={**body, "validation": None, "force": True}, headers=headers)
-        if response.status_code == 202:
+        if response.status_code in (200, 202) and response.json()["id"] not in {fit.id for fit in self.fits}:
             self.fits.append(self.store.fits.get(TENANT, response.json()["id"]))
         return response
 

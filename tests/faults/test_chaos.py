@@ -7,53 +7,69 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
+import uuid
+from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
 
+import httpx2
 import numpy as np
 import pytest
 
 from tests.faults.deployment import TENANT, Deployment, deployment, kill
-from tests.servers import WorkerProcess
-from worker.contract.dispatch import BROKER_PREFIX
-from worker.contract.errors import StoreUnavailable, TooManyFits
-from worker.contract.records import FitRecord
+from tests.service.api import Api, free_port
+from worker.contract.dispatch import BROKER_PREFIX, QUEUE
+from worker.contract.errors import Conflict, ContractError
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "1800"))
 SEED = int(os.environ.get("CHAOS_SEED", time.time_ns() % 2**32))
-N_WORKERS = 2
+PAUSE_SECONDS = 0.2  # of the client, between two fits
 T = TypeVar("T")
 
 
 class Chaos:
-    """Faults, one after the other."""
+    """Two workers, one with a clock that is off, and an API, to which one fault happens after the other."""
 
-    def __init__(self, deployed: Deployment, workers: list[WorkerProcess]) -> None:
-        self._deployed, self._workers = deployed, workers
+    def __init__(self, deployed: Deployment, stack: ExitStack) -> None:
+        late = {"CLOCK_OFFSET_SECONDS": "3600"}
+        self._deployed, self._stack = deployed, stack
+        self._workers = [
+            stack.enter_context(deployed.worker()),
+            stack.enter_context(deployed.worker(module="tests.faults.skewed_worker", environment=late)),
+        ]
+        self._port = free_port()
+        self.api = self._start_api()
         self._random = np.random.default_rng(SEED)
-        self.faults: dict[str, int] = {}
+        self.faults: Counter[str] = Counter()
 
     def strike(self) -> None:
         """Do one thing that should not matter."""
         fault = self._choose(
             [
                 self.kill_child,
-                self.kill_child,
                 self.kill_worker,
                 self.kill_parent,
                 self.terminate_worker,
                 self.freeze_worker,
+                self.kill_api,
                 self.kill_server,
                 self.freeze_server,
+                self.fill_server,
                 self.drop_connections,
                 self.delete_broker_keys,
+                self.lose_a_message,
+                self.double_messages,
+                self.cancel_and_retry,
             ]
         )
-        self.faults[fault.__name__] = self.faults.get(fault.__name__, 0) + 1
+        self.faults[fault.__name__] += 1
         fault()
+        self._deployed.fault()
 
     def pause(self, longest_seconds: float) -> None:
         """Let some time pass."""
@@ -61,6 +77,9 @@ class Chaos:
 
     def _choose(self, choices: Sequence[T]) -> T:
         return choices[int(self._random.integers(len(choices)))]
+
+    def _start_api(self) -> Api:
+        return self._stack.enter_context(self._deployed.api(port=self._port))
 
     def kill_child(self) -> None:
         children = self._choose(self._workers).children()
@@ -75,7 +94,7 @@ class Chaos:
 
     def kill_parent(self) -> None:
         worker = self._choose(self._workers)
-        os.kill(worker.pid, signal.SIGKILL)
+        kill(worker.pid)
         worker.process.wait()
         worker.start()
 
@@ -90,6 +109,11 @@ class Chaos:
         self.pause(3)
         worker.send(signal.SIGCONT)
 
+    def kill_api(self) -> None:
+        self.api.process.kill()
+        self.api.process.wait()
+        self.api = self._start_api()
+
     def kill_server(self) -> None:
         self._deployed.server.kill()
         self.pause(2)
@@ -102,6 +126,12 @@ class Chaos:
         self.pause(3)
         process.send_signal(signal.SIGCONT)
 
+    def fill_server(self) -> None:
+        client = self._deployed.server.client
+        client.config_set("maxmemory", client.info("memory")["used_memory"])
+        self.pause(3)
+        client.config_set("maxmemory", 0)
+
     def drop_connections(self) -> None:
         self._deployed.server.client.client_kill_filter(_type="normal", skipme=True)
 
@@ -110,22 +140,57 @@ class Chaos:
         for key in client.scan_iter(f"{BROKER_PREFIX}*"):
             client.delete(key)
 
+    def lose_a_message(self) -> None:
+        self._deployed.server.client.lpop(BROKER_PREFIX + QUEUE)
+
+    def double_messages(self) -> None:
+        if self._deployed.fits:
+            self._deployed.dispatcher.send(TENANT, self._deployed.fits[-1].id, 10)
+
+    def cancel_and_retry(self) -> None:
+        if self._deployed.fits:
+            fit = self._deployed.fits[-1]
+            with suppress(Conflict):  # it had ended before
+                self._deployed.store.fits.cancel(TENANT, fit.id)
+                self._deployed.store.fits.retry(TENANT, fit.id)
+                self._deployed.dispatcher.send(TENANT, fit.id)
+
+
+def submit_until(stop: threading.Event, deployed: Deployment, url: str) -> None:
+    """A client as it should be: it asks again, under the same key, until it has an answer."""
+    with httpx2.Client(base_url=url, timeout=10) as client:
+        while not stop.is_set():
+            key, is_acknowledged = uuid.uuid4().hex, False
+            while not is_acknowledged and not stop.is_set():
+                with suppress(httpx2.TransportError, ContractError):
+                    answer = deployed.post(client, key=key, n_starts=4, seconds=0.05, seed=len(deployed.fits))
+                    assert answer.status_code in (200, 202, 409, 429, 503), answer.text
+                    is_acknowledged = answer.is_success
+                time.sleep(PAUSE_SECONDS)
+
 
 @pytest.mark.faults
+@pytest.mark.once
+@pytest.mark.scenario(25, f"random faults for {SECONDS:g} s")
 def test_random_faults_lose_nothing(tmp_path: Path) -> None:
-    with deployment(tmp_path, max_attempts=1000, store_timeout_seconds=1.0) as deployed, ExitStack() as stack:
-        workers = [stack.enter_context(deployed.worker()) for _ in range(N_WORKERS)]
-        chaos = Chaos(deployed, workers)
-        acknowledged: list[FitRecord] = []
+    with (
+        deployment(tmp_path, max_attempts=1000, store_timeout_seconds=1.0) as deployed,
+        ExitStack() as stack,
+        ThreadPoolExecutor() as pool,
+    ):
+        chaos = Chaos(deployed, stack)
+        stop = threading.Event()
+        client = pool.submit(submit_until, stop, deployed, chaos.api.url)
         ends_at = time.monotonic() + SECONDS
-        while time.monotonic() < ends_at:
-            with suppress(StoreUnavailable, TooManyFits):
-                for _ in range(3):
-                    acknowledged.append(deployed.submit(n_starts=4, seconds=0.05, seed=len(acknowledged)))
-            chaos.strike()
-            chaos.pause(1)
-        for fit in acknowledged:
+        try:
+            while time.monotonic() < ends_at and not client.done():
+                chaos.strike()
+                chaos.pause(1)
+        finally:
+            stop.set()
+        client.result()
+        for fit in deployed.fits:
             deployed.wait_for_end(fit, 300)
             deployed.assert_whole(fit)
-        print(f"seed {SEED}: {len(acknowledged)} fits, {sum(chaos.faults.values())} faults, {chaos.faults}")
+        print(f"seed {SEED}: {len(deployed.fits)} fits, {chaos.faults.total()} faults, {dict(chaos.faults)}")
         assert deployed.store.units.leases(TENANT) == []

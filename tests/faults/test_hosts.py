@@ -1,10 +1,11 @@
-"""Several hosts: server and workers in network namespaces of their own, whose links are cut and mended.
+"""Several hosts: server, API and two workers in network namespaces of their own, whose links are cut and mended.
 
-The test itself, in the place of the API, is a host of its own as well: it owns the bridge between them.
+The test itself, in the place of the client, is a host as well: it owns the bridge between them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -13,15 +14,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 
-from tests.faults.deployment import QUICK, Deployment
-from tests.servers import redis_server, wait_until
+from tests.faults.deployment import TENANT, Deployment, deployment
+from tests.servers import wait_until
+from worker.contract.records import FitRecord
 
 NETWORK = "10.98.76"
 BRIDGE = "melm-bridge"
-pytestmark = pytest.mark.faults
+CUT_SECONDS = 20.0
+KEY = "a key, since the API listens on a network"
 
 
 def ip(*command: str) -> None:
@@ -71,11 +76,24 @@ class Host:
         ip("netns", "delete", self.name)
 
 
+@dataclass(frozen=True)
+class Hosts:
+    """Who is where."""
+
+    store: Host = Host("melm-store", 2)
+    api: Host = Host("melm-api", 3)
+    worker: Host = Host("melm-worker1", 4)
+    other_worker: Host = Host("melm-worker2", 5)
+
+    def __iter__(self) -> Iterator[Host]:
+        return iter((self.store, self.api, self.worker, self.other_worker))
+
+
 @pytest.fixture
-def hosts() -> Iterator[list[Host]]:
+def hosts() -> Iterator[Hosts]:
     if not namespaces_can_be_made():
         pytest.skip("network namespaces cannot be made here: it takes root and the ip command")
-    hosts = [Host("melm-store", 2), Host("melm-worker1", 3), Host("melm-worker2", 4)]
+    hosts = Hosts()
     ip("link", "add", BRIDGE, "type", "bridge")
     try:
         ip("address", "add", f"{NETWORK}.1/24", "dev", BRIDGE)
@@ -91,44 +109,69 @@ def hosts() -> Iterator[list[Host]]:
 
 
 @pytest.fixture
-def deployed(hosts: list[Host], tmp_path: Path) -> Iterator[Deployment]:
-    with redis_server(tmp_path / "redis", address=hosts[0].address, prefix=hosts[0].prefix) as server:
-        yield Deployment(tmp_path, server, {**QUICK, "store_timeout_seconds": 1.0})
+def deployed(hosts: Hosts, tmp_path: Path) -> Iterator[Deployment]:
+    host = hosts.store
+    with deployment(tmp_path, address=host.address, prefix=host.prefix, store_timeout_seconds=1.0) as deployed:
+        yield deployed
 
 
-def test_a_worker_that_is_cut_off_is_replaced_and_comes_back(deployed: Deployment, hosts: list[Host]) -> None:
-    _, first, second = hosts
-    with deployed.worker(prefix=first.prefix) as cut_off, deployed.worker(prefix=second.prefix):
-        fit = deployed.submit(n_starts=8, seconds=0.5)
+@pytest.fixture
+def client(deployed: Deployment, hosts: Hosts) -> Iterator[httpx2.Client]:
+    """A client of the API, which asks it over the network."""
+    keys = f"{TENANT} fit {hashlib.sha256(KEY.encode()).hexdigest()}"
+    with (
+        deployed.api(prefix=hosts.api.prefix, host=hosts.api.address, port=8000, keys=keys) as api,
+        api.client(KEY) as client,
+    ):
+        yield client
+
+
+def posted(deployed: Deployment, client: httpx2.Client, **params: Any) -> FitRecord:
+    assert deployed.post(client, **params).status_code == 202
+    return deployed.fits[-1]
+
+
+@pytest.mark.scenario(26, "one of two worker hosts cut off, and back")
+def test_a_worker_that_is_cut_off_is_replaced_and_comes_back(
+    deployed: Deployment, hosts: Hosts, client: httpx2.Client
+) -> None:
+    with deployed.worker(prefix=hosts.worker.prefix) as cut_off, deployed.worker(prefix=hosts.other_worker.prefix):
+        fit = posted(deployed, client, n_starts=8, seconds=0.5)
         wait_until(lambda: any(each.pid in cut_off.children() for each in deployed.executions(fit)))
         deployed.fault()
-        first.cut()
+        hosts.worker.cut()
         deployed.wait_for_end(fit)
         deployed.assert_whole(fit)
         assert deployed.get(fit).recoveries >= 1
         ended = deployed.get(fit)
-        first.mend()
-        ends_at = time.monotonic() + 120
-        while time.monotonic() < ends_at:
-            another = deployed.submit(n_starts=8, seconds=0.2)
+        hosts.worker.mend()
+
+        def is_back() -> bool:
+            another = posted(deployed, client, n_starts=8, seconds=0.2)
             deployed.wait_for_end(another)
             deployed.assert_whole(another)
-            if {execution.pid for execution in deployed.executions(another)} & set(cut_off.children()):
-                break
-        else:
-            pytest.fail("The worker did not come back.")
+            return not {run.pid for run in deployed.executions(another)}.isdisjoint(cut_off.children())
+
+        wait_until(is_back, 120)
         assert deployed.get(fit) == ended
 
 
-def test_a_server_that_is_cut_off_for_long_costs_time_only(deployed: Deployment, hosts: list[Host]) -> None:
-    store, first, second = hosts
-    with deployed.worker(prefix=first.prefix), deployed.worker(prefix=second.prefix):
-        fit = deployed.submit(n_starts=12, seconds=0.5)
+@pytest.mark.scenario(26, "the server's link cut for 20 s")
+def test_a_server_that_is_cut_off_for_long_costs_time_only(
+    deployed: Deployment, hosts: Hosts, client: httpx2.Client
+) -> None:
+    with deployed.worker(prefix=hosts.worker.prefix), deployed.worker(prefix=hosts.other_worker.prefix):
+        fit = posted(deployed, client, n_starts=12, seconds=0.5)
         deployed.wait_for_execution(fit, 5)
+        hosts.store.cut()
+        cut_at = time.monotonic()
+        assert deployed.post(client).status_code == 503
+        time.sleep(cut_at + CUT_SECONDS - time.monotonic())
+        hosts.store.mend()
         deployed.fault()
-        store.cut()
-        time.sleep(20)
-        store.mend()
         deployed.wait_for_end(fit, 120)
         deployed.assert_whole(fit)
         assert set(deployed.times_run(fit).values()) == {1}
+        another = posted(deployed, client, n_starts=2)
+        deployed.wait_for_end(another)
+        deployed.assert_whole(another)
