@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +23,7 @@ from melm.csv_dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, snif
 from melm.roles import ID_NAME, WHOLE_NUMBER, Role
 from melm.rows import Array
 from melm.stack import Stack
-from melm.table import NO_CATEGORY, Codes, Table
+from melm.table import NO_CATEGORY, Codes, Table, sort_categories
 
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "?")
 BLOCK_BYTES = 4 << 20
@@ -89,10 +90,13 @@ class CsvReader:
     Beyond `spill_bytes` the numbers and codes of the table are kept in files without names, and mapped.
     """
 
-    def __init__(self, options: CsvOptions | None = None, spill_bytes: int | None = None) -> None:
+    def __init__(
+        self, options: CsvOptions | None = None, spill_bytes: int | None = None, max_columns: int | None = None
+    ) -> None:
         self._options = options or CsvOptions()
         _check(self._options)
         self._spill_bytes = spill_bytes
+        self._max_columns = max_columns
         self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
         self._is_known = False
         self._is_begun = False
@@ -193,8 +197,8 @@ class CsvReader:
             return chunk
         try:
             return self._decoder.decode(chunk, final).encode()
-        except UnicodeDecodeError as error:
-            raise CsvEncodingError([_wrong_encoding(f"{error.encoding}: {error.reason}")]) from None
+        except UnicodeError as error:  # UTF-16 without its mark is none of the decode errors
+            raise CsvEncodingError([_wrong_encoding(f"{self._options.encoding or 'utf-16'}: {error}")]) from None
 
     def _take(self, rows: memoryview) -> None:
         if not self._is_begun:
@@ -227,7 +231,12 @@ class CsvReader:
             raise CsvEncodingError([_wrong_encoding(f"utf-8: {error.reason} at byte {error.start}")]) from None
         self._dialect = sniff(text, self._options.delimiter, self._options.decimal)
         lines = io.StringIO(text, newline="")
-        header = next((row for row in csv.reader(_whole_lines(lines), delimiter=self._dialect.delimiter) if row), [])
+        try:
+            header = next(
+                (row for row in csv.reader(_whole_lines(lines), delimiter=self._dialect.delimiter) if row), []
+            )
+        except csv.Error as error:
+            raise CsvError([Problem(f"the header cannot be parsed: {error}")]) from None
         names = [name.strip() or f"column {index + 1}" for index, name in enumerate(header)]
         self._check_header(names)
         rows = block[len(text[: lines.tell()].encode()) :]
@@ -248,10 +257,12 @@ class CsvReader:
     def _check_header(self, names: list[str]) -> None:
         if not names:
             raise CsvError([Problem("the CSV is empty", "send a header row, then one line a row")])
-        twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+        if self._max_columns is not None and len(names) > self._max_columns:
+            raise CsvError([Problem(f"{len(names)} columns are more than the limit of {self._max_columns}")])
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         if twice:
             raise CsvError(
-                [Problem(f"columns are named twice: {', '.join(twice)}", "give every column a name of its own")]
+                [Problem(f"columns are named twice: {', '.join(twice[:50])}", "give every column a name of its own")]
             )
         wanted = [*self._options.columns, *([] if self._options.target is None else [self._options.target])]
         unknown = [name for name in dict.fromkeys(wanted) if name not in names]
@@ -412,12 +423,7 @@ class _Text:
 
     def sort(self, codes: Codes) -> tuple[Codes, tuple[str, ...]]:
         """All codes of the column, now of the sorted values, and those values."""
-        values = list(self._code_of)
-        order = sorted(range(len(values)), key=values.__getitem__)
-        rank = np.empty(len(values) + 1, np.int32)
-        rank[order] = np.arange(len(values))
-        rank[NO_CATEGORY] = NO_CATEGORY
-        return rank[codes], tuple(values[code] for code in order)
+        return sort_categories(codes, list(self._code_of))
 
     def as_numbers(self, codes: Codes, problems: list[Problem]) -> Array | None:
         """The column where it is one of numbers after all."""

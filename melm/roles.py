@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from melm.table import NO_CATEGORY, Table
 
+MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
 MANY_ROWS = 10  # with fewer, values that all differ tell nothing
 MANY_VALUES = 20  # as many as make people or places rather than kinds
 WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]*)")  # 007 is not one
@@ -122,7 +123,7 @@ def _look(table: Table, name: str) -> tuple[int, bool, bool | None]:
         values = table.number(name)
         values = values[~np.isnan(values)]
         if not (values == np.floor(values)).all():
-            return len(np.unique(values)), False, None
+            return 0, False, None  # how many differ does not matter, and to sort them takes its time
         return len(np.unique(values)), True, bool((np.diff(values) > 0).all())
     codes, categories = table.text(name)
     codes = codes[codes != NO_CATEGORY]
@@ -176,6 +177,9 @@ def labels_of(table: Table, name: str) -> npt.NDArray[Any]:
         whole = bool((values == np.floor(values)).all()) and bool((np.abs(values) < 2**53).all())
         return values.astype(np.int64) if whole else values
     codes, categories = table.text(name)
+    if (longest := max(map(len, categories), default=0)) > MAX_LABEL_LENGTH:
+        limit = f"more than the limit of {MAX_LABEL_LENGTH}"
+        raise RolesError([(name, f"column {name!r} has a value of {longest} characters, {limit}")])
     written: list[str] | list[int] = list(categories)
     if all(len(value) < 19 and WHOLE_NUMBER.fullmatch(value) for value in categories):
         written = list(map(int, categories))

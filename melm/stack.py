@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -46,6 +47,11 @@ class Stack:
         rows = np.memmap(self._file, self._rows.dtype, "r+", shape=shape)
         self._file.close()
         return cast("npt.NDArray[Any]", rows.view(np.ndarray))
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # what could not be written is not wanted any more
+                self._file.close()
 
     def _resize(self, n_rows: int) -> None:
         # The operating system moves the pages of a large array instead of copying them.

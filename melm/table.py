@@ -135,6 +135,15 @@ def encode_text(cells: Sequence[Cell]) -> tuple[Codes, tuple[str, ...]]:
     return np.array([NO_CATEGORY if text is None else code_of[text] for text in texts], np.int32), categories
 
 
+def sort_categories(codes: Codes, values: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
+    """Codes into values that come in any order, as codes into the sorted ones."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    rank = np.empty(len(values) + 1, np.int32)
+    rank[order] = np.arange(len(values))
+    rank[NO_CATEGORY] = NO_CATEGORY
+    return rank[codes], tuple(values[code] for code in order)
+
+
 def to_numbers(cells: Sequence[Cell]) -> Array:
     """A column of numbers, NaN where missing."""
     return np.array([np.nan if cell is None else cell for cell in cells], np.float64)

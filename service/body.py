@@ -3,25 +3,57 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ValidationError
 
-from service.errors import Invalid, Malformed, TooLarge, UnsupportedMediaType, UploadTimeout, as_field_error
+from service.errors import (
+    Invalid,
+    Malformed,
+    TooLarge,
+    UnsupportedMediaType,
+    UploadTimeout,
+    as_field_error,
+)
 
 M = TypeVar("M", bound=BaseModel)
 
+PIECE_BYTES = 1 << 20  # enough that handing it to another thread costs next to nothing
+PACE_BYTES = 16 << 20  # for each of these a body may take as long again
+
 
 async def read_body(request: Request, limit_bytes: int, timeout_seconds: float) -> bytes:
-    """The whole body. One that is too large is refused as soon as that is known, not when it has been read."""
-    if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
-        raise UnsupportedMediaType(f"content-encoding {encoding}", ["content-encoding identity"])
-    try:
-        async with asyncio.timeout(timeout_seconds):
-            return await read_bounded(request, limit_bytes)
-    except TimeoutError:
-        raise UploadTimeout(f"the body did not arrive within {timeout_seconds:g} seconds") from None
+    """The whole body."""
+    chunks = [chunk async for chunk in chunks_of(request, limit_bytes, timeout_seconds)]
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def feed_body(request: Request, limit_bytes: int, timeout_seconds: float, take: Callable[[bytes], None]) -> None:
+    """Hand the body to `take`, in another thread and in pieces, while it arrives.
+
+    When `take` refuses a piece, the rest is dropped as it comes, so that the client comes to read the answer.
+    """
+    pending: list[bytes] = []
+    n_pending = 0
+    refusal: Exception | None = None
+    async for chunk in chunks_of(request, limit_bytes, timeout_seconds):
+        if refusal is not None:
+            continue
+        pending.append(chunk)
+        n_pending += len(chunk)
+        if n_pending >= PIECE_BYTES:
+            try:
+                await run_in_threadpool(take, b"".join(pending))
+            except Exception as error:  # whatever it is, the answer comes after the body
+                refusal = error
+            pending, n_pending = [], 0
+    if refusal is not None:
+        raise refusal
+    if pending:
+        await run_in_threadpool(take, b"".join(pending))
 
 
 def parse(model: type[M], content: bytes) -> M:
@@ -34,24 +66,30 @@ def parse(model: type[M], content: bytes) -> M:
         raise Invalid(map(as_field_error, error.errors())) from None
 
 
-async def read_bounded(request: Request, limit_bytes: int) -> bytes:
-    """The body up to the limit. What is beyond is dropped, so that the client comes to read the answer."""
-    chunks: list[bytes] = []
-    size = 0
+async def chunks_of(request: Request, limit_bytes: int, timeout_seconds: float) -> AsyncIterator[bytes]:
+    """The body as it arrives, up to the limit. What is beyond is dropped as it comes; then the body is refused."""
+    if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+        raise UnsupportedMediaType(f"content-encoding {encoding}", ["content-encoding identity"])
+    clock = asyncio.get_running_loop().time
+    size, waited = 0, 0.0
     too_large = int(request.headers.get("content-length", 0)) > limit_bytes
     more = True
     while more and size <= 2 * limit_bytes:
-        message = await request.receive()
+        began = clock()
+        try:
+            async with asyncio.timeout(timeout_seconds * (1 + size // PACE_BYTES) - waited):
+                message = await request.receive()
+        except TimeoutError:
+            seconds = waited + clock() - began
+            raise UploadTimeout(f"only {size} bytes of the body arrived within {seconds:.0f} seconds") from None
+        waited += clock() - began
         if message["type"] == "http.disconnect":
             raise Malformed("the body was cut off")
         chunk = message.get("body", b"")
         more = message.get("more_body", False)
         size += len(chunk)
         too_large = too_large or size > limit_bytes
-        if too_large:
-            chunks.clear()
-        else:
-            chunks.append(chunk)
+        if not too_large:
+            yield chunk
     if too_large:
         raise TooLarge(limit_bytes)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -12,7 +12,7 @@ import numpy as np
 from melm.csv_table import CsvOptions
 from melm.roles import Role
 from melm.table import Cell, Table
-from service.codecs import CODECS, Limits, arrow, csv, json
+from service.codecs import CODECS, Content, Limits, arrow, csv, json
 from service.codecs.table import SHOWN_ERRORS, Array, check_size, labels_of
 from service.errors import FieldError, Invalid, escape
 
@@ -37,18 +37,18 @@ class RowsBody(msgspec.Struct, forbid_unknown_fields=True):
     metadata: dict[str, str] | None = None
 
 
-def read_cells(media_type: str, body: bytes, limits: Limits, options: CsvOptions) -> Cells | None:
+def read_cells(media_type: str, body: Content, limits: Limits, options: CsvOptions) -> Cells | None:
     """The table of a body; None where the body is a matrix, which has no columns of text."""
     reader = READERS.get(media_type)
     return None if reader is None else reader(body, limits, options)
 
 
-def read_csv(body: bytes, limits: Limits, options: CsvOptions) -> Cells:
+def read_csv(body: Content, limits: Limits, options: CsvOptions) -> Cells:
     """CSV in the dialect that it is found in."""
     return Cells(csv.read_table(body, limits, options))
 
 
-def read_json(body: bytes, limits: Limits, options: CsvOptions) -> Cells | None:
+def read_json(body: Content, limits: Limits, options: CsvOptions) -> Cells | None:
     """Rows by name. A column that a row leaves out is a gap there."""
     try:
         parsed = msgspec.json.decode(body, type=RowsBody)
@@ -106,16 +106,16 @@ def row_errors(body: dict[str, Any]) -> list[FieldError]:
     return errors[:SHOWN_ERRORS] or [FieldError("", "cannot be read as a table")]
 
 
-def read_arrow(codec: Callable[[bytes, Limits], Any]) -> Callable[[bytes, Limits, CsvOptions], Cells]:
+def read_arrow(codec: Callable[[Content, Limits], Any]) -> Callable[[Content, Limits, CsvOptions], Cells]:
     """Arrow's columns, by the function that finds them in a body."""
 
-    def read(body: bytes, limits: Limits, options: CsvOptions) -> Cells:
+    def read(body: Content, limits: Limits, options: CsvOptions) -> Cells:
         return Cells(arrow.as_table(codec(body, limits), limits, options.target))
 
     return read
 
 
-READERS: dict[str, Callable[[bytes, Limits, CsvOptions], Cells | None]] = {
+READERS: dict[str, Callable[[Content, Limits, CsvOptions], Cells | None]] = {
     CODECS["application/json"].media_type: read_json,
     CODECS["text/csv"].media_type: read_csv,
     arrow.STREAM.media_type: read_arrow(arrow.read_stream),

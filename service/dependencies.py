@@ -104,15 +104,32 @@ async def get_body(request: Request, context: ContextDep) -> bytes:
 Body: TypeAlias = Annotated[bytes, Depends(get_body)]
 
 
-async def get_idempotency(
-    request: Request, body: Body, idempotency_key: Annotated[str | None, Header(max_length=255, min_length=1)] = None
-) -> Idempotency | None:
-    """The request's idempotency key, bound to what was asked: path, query, media type and body."""
+IdempotencyKey: TypeAlias = Annotated[str | None, Header(max_length=255, min_length=1)]
+
+
+class RequestDigest:
+    """What was asked, in short: path, query, media type and body."""
+
+    def __init__(self, request: Request) -> None:
+        self._digest = hashlib.sha256(f"{request.url.path}?{request.url.query}\n".encode())
+        self._digest.update(request.headers.get("content-type", "").encode() + b"\n")
+
+    def update(self, piece: bytes) -> None:
+        """The next piece of the body."""
+        self._digest.update(piece)
+
+    def bind(self, key: str | None) -> Idempotency | None:
+        """The request's idempotency key, bound to what was asked."""
+        return None if key is None else Idempotency(key=key, body_hash=self._digest.hexdigest())
+
+
+async def get_idempotency(request: Request, body: Body, idempotency_key: IdempotencyKey = None) -> Idempotency | None:
+    """The request's idempotency key, bound to the whole request."""
     if idempotency_key is None:
         return None
-    digest = hashlib.sha256(f"{request.url.path}?{request.url.query}\n".encode())
-    digest.update(request.headers.get("content-type", "").encode() + b"\n" + body)
-    return Idempotency(key=idempotency_key, body_hash=digest.hexdigest())
+    digest = RequestDigest(request)
+    digest.update(body)
+    return digest.bind(idempotency_key)
 
 
 IdempotencyDep: TypeAlias = Annotated[Idempotency | None, Depends(get_idempotency)]

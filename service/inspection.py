@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
+from melm.rows import blocks
 from service.codecs import Table
 from service.codecs.table import Array, cell_errors
 from service.errors import FieldError, Invalid
@@ -24,11 +26,19 @@ def check_training_data(table: Table, pointer: str = "") -> tuple[Array, Array]:
         *finite_errors(table.X, pointer),
         *label_errors(table.y, len(table.X), pointer),
     ]
-    if not errors and np.all(table.X[0] == table.X):
+    if not errors and is_constant(table.X).all():
         errors.append(FieldError(f"{pointer}/X", "all columns are constant", "send at least one column that varies"))
     if errors:
         raise Invalid(errors)
     return table.X, table.y
+
+
+def is_constant(X: Array) -> npt.NDArray[np.bool_]:
+    """Which columns hold one value in all rows."""
+    constant = np.ones(X.shape[1], bool)
+    for block in blocks(*X.shape):
+        constant &= (X[0] == X[block]).all(axis=0)
+    return constant
 
 
 def check_input(table: Table, n_features: int, feature_names: Sequence[str] | None) -> Array:
@@ -91,10 +101,11 @@ def name_errors(table: Table, pointer: str) -> Iterator[FieldError]:
 
 def finite_errors(X: Array, pointer: str) -> list[FieldError]:
     """Cells that are NaN or infinite."""
-    finite = np.isfinite(X)
-    if finite.all():
-        return []
-    cells = ((int(row), int(column), f"{X[row, column]} is not finite") for row, column in np.argwhere(~finite))
+    cells = (
+        (block.start + row, column, f"{X[block.start + row, column]} is not finite")
+        for block in blocks(*X.shape)
+        for row, column in np.argwhere(~np.isfinite(X[block])).tolist()
+    )
     return cell_errors(cells, f"{pointer}/X", "send a finite number")
 
 

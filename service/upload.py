@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,13 +14,17 @@ from melm.csv_table import CsvOptions
 from melm.labelled import Labelled
 from melm.preprocess import needs_encoder
 from melm.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
+from melm.rows import blocks
+from melm.stack import Stack
 from melm.table import Table
 from service import codecs
-from service.cells import read_cells
+from service.cells import Cells, read_cells
 from service.codecs import Codec, Limits
-from service.codecs.table import SHOWN_ERRORS, Array
+from service.codecs.csv import CSV, PIECE_BYTES, TableReader
+from service.codecs.table import SHOWN_ERRORS, SPILL_BYTES, Array
 from service.errors import FieldError, Invalid, escape
 from service.inspection import check_training_data, label_errors
+from worker.contract.errors import StoreFull
 from worker.contract.records import ColumnRecord
 from worker.contract.table_part import TablePart
 
@@ -52,19 +57,65 @@ def parse_roles(text: str | None) -> dict[str, str]:
         return {}
     try:
         roles = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         roles = None
     if not isinstance(roles, dict) or not all(isinstance(role, str) for role in roles.values()):
         raise Invalid([FieldError("/columns", "is not a JSON object of roles by column", 'send {"age": "numeric"}')])
     return roles
 
 
+class Reception:
+    """A body of labeled rows, taken in while it arrives.
+
+    CSV is parsed as it comes. The other media types are read when they are whole: what is large of them lies in a file
+    without a name until then, and is mapped. So what an upload takes in memory is bounded, but for JSON.
+    """
+
+    def __init__(self, codec: Codec, limits: Limits, options: UploadOptions) -> None:
+        self._codec, self._limits, self._options = codec, limits, options
+        self._csv = TableReader(limits, options.csv) if codec is CSV else None
+        self._bytes = Stack(1, np.uint8, SPILL_BYTES)
+
+    def take(self, piece: bytes) -> None:
+        """The next piece."""
+        with room():
+            if self._csv is not None:
+                self._csv.take(piece)
+            else:
+                self._bytes.append(np.frombuffer(piece, np.uint8)[:, None])
+
+    def finish(self) -> Upload:
+        """The rows. A table is sorted by the roles of its columns; a matrix is taken as it is."""
+        with room():
+            if self._csv is not None:
+                return from_cells(Cells(self._csv.finish()), self._options)
+            content = self._bytes.finish()[:, 0].data
+            cells = read_cells(self._codec.media_type, content, self._limits, self._options.csv)
+            if cells is not None:
+                return from_cells(cells, self._options)
+            matrix = self._codec.decode(content, self._limits, self._options.csv.target)
+            return Upload(*check_training_data(matrix), matrix.feature_names, fields=matrix.fields)
+
+
+@contextmanager
+def room() -> Iterator[None]:
+    """Refuse what the disk has no room for."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreFull(f"The upload cannot be kept while it arrives: {error.strerror}.") from error
+
+
 def read_upload(codec: Codec, content: bytes, limits: Limits, options: UploadOptions) -> Upload:
-    """Labeled rows of any media type. A table is sorted by the roles of its columns; a matrix is taken as it is."""
-    cells = read_cells(codec.media_type, content, limits, options.csv)
-    if cells is None:
-        matrix = codec.decode(content, limits, options.csv.target)
-        return Upload(*check_training_data(matrix), matrix.feature_names, fields=matrix.fields)
+    """Labeled rows out of a whole body."""
+    reception = Reception(codec, limits, options)
+    for begin in range(0, len(content), PIECE_BYTES):
+        reception.take(content[begin : begin + PIECE_BYTES])
+    return reception.finish()
+
+
+def from_cells(cells: Cells, options: UploadOptions) -> Upload:
+    """A table, sorted by the roles of its columns."""
     try:
         roles = assign_roles(cells.table, {**options.csv.columns, **cells.columns}, options.csv.target)
         found = sort_columns(cells.table, roles)
@@ -110,7 +161,8 @@ def as_upload(found: Sorted, labels: Array) -> Upload:
     if errors:
         raise Invalid(errors)
     numbers = np.ascontiguousarray(features.numbers)
-    numbers[np.isnan(numbers)] = np.nan  # one of the many, so that equal tables have equal hashes
+    for block in blocks(*numbers.shape):
+        numbers[block][np.isnan(numbers[block])] = np.nan  # one of the many, so that equal tables have equal hashes
     part = TablePart(features.text_names, features.codes, features.categories, found.ids, found.groups)
     return Upload(numbers, labels, features.names, part)
 

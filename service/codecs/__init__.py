@@ -7,14 +7,14 @@ never unpickles, and reports everything that is wrong with a body at once.
 from __future__ import annotations
 
 from service.codecs import arrow, csv, json, npy
-from service.codecs.table import Answer, Codec, Limits, Table
+from service.codecs.table import Answer, Codec, Content, Limits, Table
 from service.errors import NotAcceptable, UnsupportedMediaType
 
 CODECS: dict[str, Codec] = {
     codec.media_type: codec for codec in (json.JSON, csv.CSV, npy.NPY, npy.NPZ, arrow.STREAM, arrow.PARQUET)
 }
 
-__all__ = ["CODECS", "Answer", "Codec", "Limits", "Table", "codec_for_answer", "codec_for_body"]
+__all__ = ["CODECS", "Answer", "Codec", "Content", "Limits", "Table", "codec_for_answer", "codec_for_body"]
 
 
 def codec_for_body(content_type: str | None, supported: frozenset[str] = frozenset(CODECS)) -> Codec:

@@ -13,19 +13,34 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 import melm.table
-from service.codecs.table import Answer, Array, Codec, Limits, Table, as_features, as_labels, check_size
-from service.errors import FieldError, Invalid, Malformed, TooLarge
+from melm.rows import blocks
+from melm.stack import Stack
+from service.codecs.table import (
+    SHOWN_ERRORS,
+    SPILL_BYTES,
+    Answer,
+    Array,
+    Codec,
+    Content,
+    Limits,
+    Table,
+    as_features,
+    as_labels,
+    check_lengths,
+    check_size,
+)
+from service.errors import FieldError, Invalid, Malformed, TooLarge, escape
 
 RECORD_BATCH_COMPRESSION = 3  # field numbers in Arrow's Message.fbs
 MESSAGE_HEADER = 2
 
 
-def decode_stream(body: bytes, limits: Limits, target: str | None = None) -> Table:
+def decode_stream(body: Content, limits: Limits, target: str | None = None) -> Table:
     """A table out of an IPC stream."""
     return to_table(read_stream(body, limits), limits, target)
 
 
-def read_stream(body: bytes, limits: Limits) -> Any:
+def read_stream(body: Content, limits: Limits) -> Any:
     """The columns of an IPC stream. Compressed buffers are refused: nothing bounds what they decompress to."""
     try:
         batches = []
@@ -34,6 +49,7 @@ def read_stream(body: bytes, limits: Limits) -> Any:
             raise Malformed("the Arrow stream is compressed; send it uncompressed")
         with pa.ipc.open_stream(source) as reader:
             check_size(0, len(reader.schema.names), limits)
+            check_types(reader.schema)
             for batch in reader:
                 batch.validate(full=True)
                 batches.append(batch)
@@ -70,20 +86,25 @@ def table_field(data: bytes, table: int, field: int) -> int | None:
     return table + offset + struct.unpack_from("<I", data, table + offset)[0] if offset else None
 
 
-def decode_parquet(body: bytes, limits: Limits, target: str | None = None) -> Table:
+def decode_parquet(body: Content, limits: Limits, target: str | None = None) -> Table:
     """A table out of a Parquet file."""
     return to_table(read_parquet(body, limits), limits, target)
 
 
-def read_parquet(body: bytes, limits: Limits) -> Any:
-    """The columns of a Parquet file, whose declared uncompressed size counts against the limit."""
+def read_parquet(body: Content, limits: Limits) -> Any:
+    """The columns of a Parquet file, whose declared uncompressed size counts against the limit.
+
+    Text stays encoded by a dictionary, as it is stored: a long value may be repeated in every row at no cost.
+    """
     try:
         source = pa.parquet.ParquetFile(pa.BufferReader(body))
         metadata = source.metadata
         check_size(metadata.num_rows, metadata.num_columns, limits)
         if sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)) > limits.bytes:
             raise TooLarge(limits.bytes)
-        return source.read()
+        check_types(source.schema_arrow)
+        texts = [field.name for field in source.schema_arrow if is_text(field.type)]
+        return pa.parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
     except (pa.ArrowException, OSError) as error:
         raise Malformed(f"the body is not a Parquet file: {first_line(error)}") from None
 
@@ -102,7 +123,7 @@ def to_table(table: Any, limits: Limits, target: str | None) -> Table:
     features = [name for name in names if name != target]
     for name in features:
         kind = table.schema.field(name).type
-        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        if not is_number(kind):
             errors.append(FieldError(f"/{name}", f"holds {kind} values, not numbers", "encode text columns as numbers"))
     errors += [
         FieldError(f"/{name}", f"{table[name].null_count} values are missing", "fill them in")
@@ -122,30 +143,78 @@ def as_table(found: Any, limits: Limits, target: str | None) -> melm.table.Table
     check_size(found.num_rows, len(names), limits)
     if len(set(names)) < len(names):
         raise Invalid([FieldError("", "columns are named twice", "give every column a name of its own")])
-    columns: dict[str, Any] = {}
+    kinds = {name: value_type(found.schema.field(name).type) for name in names}
+    number_names = tuple(name for name in names if is_number(kinds[name]) and name != target)
+    texts: dict[str, Any] = {}
     errors = []
     for name in names:
-        column = found[name].combine_chunks()
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-        try:
-            if is_number and name != target:
-                columns[name] = column.cast(kind).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            else:
-                columns[name] = melm.table.encode_text(column.cast(kind).cast(pa.string()).to_pylist())
-        except pa.ArrowException:
-            errors.append(FieldError(f"/{name}", f"holds {kind} values", "send numbers or text"))
+        if name not in number_names:
+            try:
+                texts[name] = encode_text(found[name])
+            except pa.ArrowException:
+                errors.append(FieldError(f"/{name}", f"holds {kinds[name]} values", "send numbers or text"))
     if errors:
         raise Invalid(errors)
-    return melm.table.Table.of_columns(columns, found.num_rows)
+    numbers = Stack(len(number_names), np.float64, SPILL_BYTES)
+    for block in blocks(found.num_rows, 8 * len(number_names)):
+        rows = found.slice(block.start, block.stop - block.start)
+        columns = [rows[name].cast(kinds[name]).cast(pa.float64(), safe=False).to_numpy() for name in number_names]
+        numbers.append(np.array(columns).reshape(len(columns), len(rows)).T)
+    codes = np.empty((found.num_rows, len(texts)), np.int32)
+    for index, (values, _) in enumerate(texts.values()):
+        codes[:, index] = values
+    categories = tuple(values for _, values in texts.values())
+    return melm.table.Table(tuple(names), number_names, numbers.finish(), tuple(texts), codes, categories)
+
+
+def value_type(kind: Any) -> Any:
+    """What a column holds, whether or not it is stored as codes."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a column holds numbers."""
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column holds text, or bytes that may be text."""
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def check_types(schema: Any) -> None:
+    """Refuse lists and objects, and columns stored as views and runs, whose size says nothing about what they hold."""
+    errors = []
+    for field in schema:
+        kind = value_type(field.type)
+        if not (is_text(kind) or pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
+            errors.append(FieldError(f"/{escape(field.name)}", f"holds {kind} values", "send numbers or text"))
+    if errors:
+        raise Invalid(errors[:SHOWN_ERRORS])
+
+
+def encode_text(column: Any) -> tuple[melm.table.Codes, tuple[str, ...]]:
+    """Codes into the sorted values of a column, as text. Values that are repeated are not written out."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    encoded = column.unify_dictionaries().combine_chunks()
+    values = encoded.dictionary.cast(pa.string()).dictionary_encode()  # a dictionary may hold gaps, and values twice
+    codes = values.indices.take(encoded.indices).fill_null(melm.table.NO_CATEGORY).to_numpy(zero_copy_only=False)
+    return melm.table.sort_categories(codes, values.dictionary.to_pylist())
 
 
 def labels(column: Any) -> Array:
     """A label column as text, whole numbers, numbers or booleans."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    values = column.to_numpy()
-    return as_labels(values.astype(np.str_) if values.dtype.kind == "O" else values)
+    if is_number(value_type(column.type)):
+        return as_labels(column.cast(value_type(column.type)).to_numpy())
+    codes, values = encode_text(column)
+    check_lengths(values)
+    return np.array(values, np.str_)[codes]
 
 
 def first_line(error: Exception) -> str:

@@ -4,31 +4,68 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import melm.table
 from melm.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader, Problem
 from melm.roles import Role, RolesError, labels_of
-from service.codecs.table import SHOWN_ERRORS, Answer, Array, Codec, Limits, Table, as_features, check_size
+from service.codecs.table import (
+    SHOWN_ERRORS,
+    SPILL_BYTES,
+    Answer,
+    Array,
+    Codec,
+    Content,
+    Limits,
+    Table,
+    as_features,
+    check_size,
+)
 from service.errors import FieldError, Invalid, Malformed, escape
 
 PIECE_BYTES = 1 << 20
 
 
-def read_table(body: bytes, limits: Limits, options: CsvOptions) -> melm.table.Table:
-    """Columns of numbers and of text, with gaps."""
+class TableReader:
+    """Takes CSV piece by piece, within the limits."""
+
+    def __init__(self, limits: Limits, options: CsvOptions) -> None:
+        self._limits = limits
+        with explained():
+            self._reader = CsvReader(options, SPILL_BYTES, limits.columns)
+
+    def take(self, piece: bytes) -> None:
+        """The next piece."""
+        with explained():
+            self._reader.feed(piece)
+        check_size(self._reader.n_rows, len(self._reader.names), self._limits)
+
+    def finish(self) -> melm.table.Table:
+        """Columns of numbers and of text, with gaps."""
+        with explained():
+            table = self._reader.finish()
+        check_size(len(table), len(table.names), self._limits)
+        return table
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """What is wrong with a file, as the client is told."""
     try:
-        reader = CsvReader(options)
-        for begin in range(0, len(body), PIECE_BYTES):
-            reader.feed(body[begin : begin + PIECE_BYTES])
-            check_size(reader.n_rows, len(reader.names), limits)
-        table = reader.finish()
+        yield
     except CsvEncodingError as error:
         raise Malformed(f"{error}; set {error.problems[0].fix}") from None
     except CsvError as error:
         raise Invalid(map(as_field_error, error.problems)) from None
-    check_size(len(table), len(table.names), limits)
-    return table
+
+
+def read_table(body: Content, limits: Limits, options: CsvOptions) -> melm.table.Table:
+    """The table of a whole body."""
+    reader = TableReader(limits, options)
+    for begin in range(0, len(body), PIECE_BYTES):
+        reader.take(bytes(body[begin : begin + PIECE_BYTES]))
+    return reader.finish()
 
 
 def as_field_error(problem: Problem) -> FieldError:
@@ -37,7 +74,7 @@ def as_field_error(problem: Problem) -> FieldError:
     return FieldError("".join(f"/{escape(part)}" for part in place), str(problem), problem.fix)
 
 
-def decode(body: bytes, limits: Limits, target: str | None = None) -> Table:
+def decode(body: Content, limits: Limits, target: str | None = None) -> Table:
     """A matrix whose columns are named by the header; `target` names the column of labels."""
     found = read_table(body, limits, CsvOptions(others=Role.NUMERIC, target=target))
     errors = [

@@ -19,6 +19,7 @@ from service.codecs.table import (
     Answer,
     Array,
     Codec,
+    Content,
     Limits,
     Table,
     cell_errors,
@@ -44,7 +45,7 @@ TEXT_FIELDS = {"feature_names": "a list of text", "name": "text", "metadata": "a
 DECODER = msgspec.json.Decoder(Body)
 
 
-def decode(body: bytes, limits: Limits, target: str | None = None, pointer: str = "") -> Table:
+def decode(body: Content, limits: Limits, target: str | None = None, pointer: str = "") -> Table:
     """A table out of `{"X": ..., "y"?: ...}` or `{"rows": ..., "y"?: ...}`."""
     try:
         parsed = DECODER.decode(body)
@@ -56,10 +57,10 @@ def decode(body: bytes, limits: Limits, target: str | None = None, pointer: str 
     return to_table(parsed, limits, pointer)
 
 
-def parse(body: bytes) -> Any:
+def parse(body: Content) -> Any:
     """Any JSON value. NaN and Infinity, which are no JSON but which many programs write, become floats."""
     try:
-        return loads(body)
+        return loads(bytes(body))
     except RecursionError:
         raise Malformed("the JSON is nested too deeply") from None
     except ValueError as error:  # covers wrong syntax, wrong UTF-8 and numbers of absurd length

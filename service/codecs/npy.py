@@ -8,8 +8,9 @@ import zipfile
 import zlib
 
 import numpy as np
+import pyarrow as pa
 
-from service.codecs.table import Answer, Array, Codec, Limits, Table, as_features, as_labels
+from service.codecs.table import Answer, Array, Codec, Content, Limits, Table, as_features, as_labels
 from service.errors import FieldError, Invalid, Malformed, TooLarge
 
 MAX_MEMBERS = 16  # of an npz: X, y, feature_names, and room for what other programs add
@@ -32,14 +33,17 @@ def read_npy(data: memoryview, name: str = "the body") -> Array:
     if any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != len(data) - offset:
         held = len(data) - offset
         raise Malformed(f"{name} declares {dtype} of shape {shape}, which is not what its {held} bytes hold")
-    return np.frombuffer(data, dtype, offset=offset).reshape(shape, order="F" if fortran_order else "C")
+    try:
+        return np.frombuffer(data, dtype, offset=offset).reshape(shape, order="F" if fortran_order else "C")
+    except (ValueError, TypeError):  # dimensions or items that no array can have
+        raise Malformed(f"{name} declares {dtype} of shape {shape}, which no array has") from None
 
 
-def read_npz(body: bytes, limits: Limits) -> dict[str, Array]:
+def read_npz(body: Content, limits: Limits) -> dict[str, Array]:
     """The arrays of an npz file, whose uncompressed size counts against the limit."""
     view = memoryview(body)
     try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        with zipfile.ZipFile(pa.BufferReader(body)) as archive:  # a file that is a view of the body
             members = archive.infolist()
             if len(members) > MAX_MEMBERS:
                 raise Malformed(f"the npz has {len(members)} members; at most {MAX_MEMBERS} are read")
@@ -66,13 +70,13 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, body: memoryv
     return data
 
 
-def decode_npy(body: bytes, limits: Limits, target: str | None = None) -> Table:
+def decode_npy(body: Content, limits: Limits, target: str | None = None) -> Table:
     """A bare matrix."""
     X = read_npy(memoryview(body))
     return Table(as_features(X, limits, ""))
 
 
-def decode_npz(body: bytes, limits: Limits, target: str | None = None) -> Table:
+def decode_npz(body: Content, limits: Limits, target: str | None = None) -> Table:
     """Arrays named `X`, `y` and `feature_names`."""
     arrays = read_npz(body, limits)
     if "X" not in arrays:

@@ -12,8 +12,11 @@ import numpy.typing as npt
 from service.errors import FieldError, Invalid
 
 Array: TypeAlias = npt.NDArray[Any]
+Content: TypeAlias = bytes | memoryview  # a body in memory, or mapped
 Labels: TypeAlias = Sequence[str | int | float | bool]
 
+SPILL_BYTES = 16 << 20  # tables and bodies beyond it are kept in files without names, and mapped
+MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
 SHOWN_ERRORS = 100  # a body in which everything is wrong does not get an answer of its own size
 
 
@@ -24,6 +27,11 @@ class Limits:
     bytes: int
     rows: int
     columns: int
+
+    @property
+    def cells(self) -> int:
+        """As many numbers as take four times the bytes: those of CSV grow so when they are read, none need more."""
+        return self.bytes * 4 // 8
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,7 @@ class Codec:
     """Reads and writes one media type."""
 
     media_type: str
-    decode: Callable[[bytes, Limits, str | None], Table]  # body, limits, target column
+    decode: Callable[[Content, Limits, str | None], Table]  # body, limits, target column
     encode: Callable[[Answer], bytes]
 
 
@@ -70,7 +78,11 @@ def check_size(n_rows: int, n_columns: int, limits: Limits) -> None:
     """Refuse a table beyond the limits, before anything of its size is made."""
     errors = [
         FieldError("", f"{size} {noun} are more than the limit of {limit}", f"send at most {limit} {noun}")
-        for size, noun, limit in ((n_rows, "rows", limits.rows), (n_columns, "columns", limits.columns))
+        for size, noun, limit in (
+            (n_rows, "rows", limits.rows),
+            (n_columns, "columns", limits.columns),
+            (n_rows * n_columns, "cells", limits.cells),
+        )
         if size > limit
     ]
     if errors:
@@ -105,13 +117,23 @@ def labels_of(values: Labels, pointer: str = "/y") -> Array:
         if any(not -(2**63) <= value < 2**63 for value in values if isinstance(value, int)):
             raise Invalid([FieldError(pointer, "a label does not fit 64 bits", "send it as text")])
         return np.asarray(values, dtype=np.int64)
-    for kind, dtype in ((str, np.str_), (bool, np.bool_)):
-        if kinds == {kind}:
-            return np.asarray(values, dtype=dtype)
+    if kinds == {str}:
+        check_lengths(map(str, values), pointer)
+        return np.asarray(values, dtype=np.str_)
+    if kinds == {bool}:
+        return np.asarray(values, dtype=np.bool_)
     if kinds <= {int, float}:
         return np.asarray(values, dtype=np.float64)
     names = ", ".join(sorted({str: "text", bool: "booleans", int: "numbers", float: "numbers"}[kind] for kind in kinds))
     raise Invalid([FieldError(pointer, f"labels mix {names}", "send labels of one kind")])
+
+
+def check_lengths(labels: Iterable[str], pointer: str = "/y") -> None:
+    """Refuse labels that are no names."""
+    longest = max(map(len, labels), default=0)
+    if longest > MAX_LABEL_LENGTH:
+        detail = f"a label has {longest} characters, which is more than the limit of {MAX_LABEL_LENGTH}"
+        raise Invalid([FieldError(pointer, detail)])
 
 
 def cell_errors(cells: Iterable[tuple[int, int, str]], pointer: str, fix: str) -> list[FieldError]:

@@ -7,13 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from service import examples
-from service.codecs import codec_for_body
-from service.dependencies import Body, ContextDep, Cursor, DatasetId, FitTenant, IdempotencyDep, Limit
+from service.dependencies import ContextDep, Cursor, DatasetId, FitTenant, Limit
 from service.idempotency import once
 from service.openapi import LOCATION, body, problems
+from service.reception import ReceivedDep
 from service.schemas import DatasetOut, PageOut
-from service.table_query import TableQuery
-from service.upload import read_upload
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
@@ -49,16 +47,13 @@ def create_dataset(
     response: Response,
     context: ContextDep,
     tenant: FitTenant,
-    content: Body,
-    idempotency: IdempotencyDep,
-    table: TableQuery,
+    received: ReceivedDep,
     name: Annotated[
         str | None, Query(description="A name, where the body has no place for one.", max_length=200)
     ] = None,
 ) -> DatasetOut:
     """Store labeled rows."""
-    codec = codec_for_body(request.headers.get("content-type"))
-    upload = read_upload(codec, content, context.settings.limits, table)
+    upload, idempotency = received.upload, received.idempotency
     record, created = once(
         context.store,
         tenant,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from worker.contract.dataset_hash import content_hash
-from worker.contract.errors import Conflict, Damaged, IdempotencyMismatch, StoreUnavailable
+from worker.contract.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, StoreUnavailable
 from worker.contract.identifier import new_id
 from worker.contract.records import ColumnRecord, DatasetRecord, Idempotency, Page
 from worker.contract.store.connection import Connection, expiry, key, milliseconds, timestamp
@@ -19,7 +20,7 @@ from worker.contract.table_part import TablePart
 
 Array = npt.NDArray[Any]
 BLOCK_BYTES = 4 << 20
-UNFINISHED_SECONDS = 600  # blocks of a dataset that was never finished vanish after this
+UNFINISHED_SECONDS = 60  # after its last block, a dataset that was never finished vanishes
 
 
 class Datasets:
@@ -46,19 +47,15 @@ class Datasets:
         Of a table, X are the columns of numbers, `part` is what else it holds, and `columns` describes all its columns.
         A create that breaks off leaves nothing behind: blocks live for minutes only, until the last step keeps them.
         """
-        self._connection.refuse_when_full()
         X = np.ascontiguousarray(X, X.dtype.newbyteorder("<"))
         settings = self._connection.settings
         now = self._connection.now()
         classes, counts = np.unique(y, return_counts=True)
         text_names = () if part is None else part.text_names
-        constant = np.flatnonzero((X[0] == X).all(axis=0))
+        slices = list(_row_blocks(len(X), X.itemsize * X.shape[1] + 4 * len(text_names)))
+        constant = np.flatnonzero(np.all([(X[0] == X[rows]).all(axis=0) for rows in slices], axis=0))
         if feature_names is not None and text_names:
             constant = np.array([j for j, n in enumerate(feature_names) if n not in text_names], int)[constant]
-        blocks = [
-            _to_npy(X[rows]) + (b"" if part is None else _to_npy(part.codes[rows]))
-            for rows in _row_blocks(len(X), X.itemsize * X.shape[1] + 4 * len(text_names))
-        ]
         record = DatasetRecord(
             id=new_id("ds"),
             created_at=now,
@@ -73,8 +70,8 @@ class Datasets:
             class_counts=counts.tolist(),
             constant_columns=constant.tolist(),
             feature_names=None if feature_names is None else list(feature_names),
-            n_bytes=sum(map(len, blocks)),
-            n_blocks=len(blocks),
+            n_bytes=X.nbytes + (0 if part is None else part.codes.nbytes),
+            n_blocks=len(slices),
             columns=None if columns is None else list(columns),
             text_names=list(text_names),
             has_part=part is not None,
@@ -84,16 +81,18 @@ class Datasets:
             return existing, False
         self._connection.add_tenant(tenant)
         place = key(tenant, "dataset", record.id, "blocks")
-        for field, block in [
-            ("labels", _labels_to_bytes(y, part)),
-            *((str(index), block) for index, block in enumerate(blocks)),
-        ]:
-            self._connection.call("HSET", place, field, block)
-            self._connection.call("PEXPIRE", place, milliseconds(UNFINISHED_SECONDS))
+        try:
+            self._write(place, "labels", _labels_to_bytes(y, part))
+            for index, rows in enumerate(slices):
+                self._write(place, str(index), _to_bytes(X[rows], None if part is None else part.codes[rows]))
+        except ContractError:
+            with suppress(ContractError):  # away as well: then they vanish by themselves
+                self._connection.call("UNLINK", place)
+            raise
         arguments = {
             "id": record.id,
             "content_hash": record.content_hash,
-            "n_blocks": len(blocks),
+            "n_blocks": len(slices),
             "expires_at": None if record.expires_at is None else timestamp(record.expires_at),
             **self._connection.idempotency_arguments(idempotency),
         }
@@ -106,6 +105,12 @@ class Datasets:
         if answer == "incomplete":
             raise StoreUnavailable("The store lost a part of the dataset while it was written.")
         return self.get(tenant, rest[0].decode()), False
+
+    def _write(self, place: str, field: str, block: bytes) -> None:
+        """One block, with a short life that begins anew with each of them."""
+        self._connection.refuse_when_full()
+        expire = ("PEXPIRE", place, milliseconds(UNFINISHED_SECONDS))
+        self._connection.call_many([("HSET", place, field, block), expire])
 
     def find(self, tenant: str, content_hash: str) -> DatasetRecord | None:
         """The dataset with this content, if there is one."""
@@ -184,6 +189,11 @@ def _read_part(file: io.BytesIO, record: DatasetRecord, codes: npt.NDArray[np.in
     text = json.loads(_read(file).tobytes())
     ids, groups = (_read(file) if is_there else None for is_there in text["has"])
     return TablePart(tuple(record.text_names), codes, tuple(map(tuple, text["categories"])), ids, groups)
+
+
+def _to_bytes(X: Array, codes: Array | None) -> bytes:
+    """A block of rows: the numbers, and of a table the codes of its text."""
+    return _to_npy(X) if codes is None else _to_npy(X) + _to_npy(codes)
 
 
 def _to_npy(array: Array) -> bytes:
