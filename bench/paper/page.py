@@ -8,7 +8,7 @@ from string import Template
 
 import numpy as np
 
-from bench.paper.entrants import ENTRANTS, MELM, RIVALS
+from bench.paper.entrants import ENTRANTS, MELM, PAPER_LIKE, RIVALS
 from bench.paper.figures import PAPER_STARTS, expected_best
 from bench.paper.published import PIPELINE, SEPARABILITY
 from bench.paper.results import Estimate, Place, Results
@@ -27,6 +27,8 @@ def write_page(results: Results, divergences: Mapping[str, Array]) -> str:
     return Template(TEXT.read_text()).substitute(
         strict_separability=scores(results, "separability", "strict"),
         strict_pipeline=scores(results, "pipeline", "strict"),
+        paper_like_separability=scores(results, "separability", "paper-like"),
+        paper_like_pipeline=scores(results, "pipeline", "paper-like"),
         separability_verdict=verdict(results, "separability"),
         pipeline_verdict=verdict(results, "pipeline"),
         separability_rivals=rivals(results, "separability"),
@@ -115,10 +117,13 @@ def beside_published(results: Results, table: TableName) -> str:
         figures: dict[tuple[str, str], float] = {}
         for method in published:
             figures[method, "paper"] = published[method][name]
-            for protocol in ("paper-like", "strict"):
-                estimate = results.estimate(Place(table, protocol, name, method))
+            for place in (
+                Place(table, "paper-like", name, PAPER_LIKE[method].name),
+                Place(table, "strict", name, method),
+            ):
+                estimate = results.estimate(place)
                 if estimate is not None:
-                    figures[method, protocol] = estimate.mean
+                    figures[method, place.protocol] = estimate.mean
         columns.append(figures)
         winners = [_winner(figures, kind, published) for kind in ("paper", "paper-like", "strict")] if many else []
         rows.append([name, *_compared(figures, published), *winners])

@@ -15,10 +15,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from bench.paper import data_sets
-from bench.paper.published import SHAPES
 from bench.paper.tasks import Result, Task
 
-PROTOCOLS = {f"bench.paper.{name}" for name in ("data_sets", "fold_scores", "strict", "tasks")}
+PROTOCOLS = {f"bench.paper.{name}" for name in ("data_sets", "fold_scores", "paper_like", "strict", "tasks")}
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "finufft")
 
 
@@ -28,8 +27,6 @@ def run_tasks(tasks: Sequence[Task], data: Path, results: Path, n_processes: int
     missing = [task for task in tasks if not places[task].exists()]
     if missing:
         results.mkdir(parents=True, exist_ok=True)
-        # The largest come first, so that no process is left with a long one at the end.
-        missing.sort(key=lambda task: -SHAPES[task.data_set].n_rows)
         _run_in_processes({task: places[task] for task in missing}, data, n_processes, len(tasks))
     return {task: json.loads(place.read_text()) for task, place in places.items()}
 

@@ -33,7 +33,7 @@ def separability(X: Array, codes: Codes, entrant: Entrant, repeats: int) -> list
     for repeat in range(repeats):
         for index in range(FOLDS):
             shown, hidden = Fold(index, FOLDS, repeat).split(codes)
-            found = _judge(Z[shown], codes[shown], Z[hidden], codes[hidden], FIXED)
+            found = judge(Z[shown], codes[shown], Z[hidden], codes[hidden], FIXED)
             scores.append(FoldScore.of(repeat, index, parameters, {name: values[0] for name, values in found.items()}))
     return scores
 
@@ -54,7 +54,7 @@ def pipeline(X: Array, codes: Codes, entrant: Entrant, repeat: int, index: int) 
     held_out = {}
     for name, (candidate, setting) in chosen.items():
         Z, grids = pictures[candidate], {name: [GRIDS[name][setting]]}
-        held_out[name] = _judge(Z[shown], codes[shown], Z[hidden], codes[hidden], grids)[name][0]
+        held_out[name] = judge(Z[shown], codes[shown], Z[hidden], codes[hidden], grids)[name][0]
     believed = max(inner, key=lambda name: inner[name].max())
     parameters = entrant.candidates[chosen[believed][0]]
     return FoldScore.of(repeat, index, parameters, held_out, believed)
@@ -70,11 +70,19 @@ def choose(X: Array, codes: Codes, entrant: Entrant, seed: int) -> dict[str, Any
 
 
 def project(entrant: Entrant, parameters: Mapping[str, Any], X: Array, codes: Codes, rows: Array) -> Array:
-    """Some rows in the projection that X and its codes give. Features are scaled to [-1, 1] by X."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    reach = np.where(high > low, high - low, 1.0)
-    model = fit(entrant.method, 2 * (X - low) / reach - 1, codes, **parameters)
-    return model.transform(2 * (rows - low) / reach - 1)
+    """Some rows in the projection that X and its codes give. Features are standardized by X."""
+    center, spread = X.mean(axis=0), X.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    model = fit(entrant.method, (X - center) / scale, codes, **parameters)
+    return model.transform((rows - center) / scale)
+
+
+def judge(Z: Array, codes: Codes, Z_hidden: Array, hidden: Codes, grids: Grids) -> dict[ClassifierName, list[float]]:
+    """Balanced accuracy on hidden rows of each classifier, by settings."""
+    return {
+        name: [balanced_accuracy(hidden, train(name, Z, codes, chosen)(Z_hidden)) for chosen in settings]
+        for name, settings in grids.items()
+    }
 
 
 def _inner_scores(X: Array, codes: Codes, entrant: Entrant, grids: Grids, seed: int) -> dict[ClassifierName, Array]:
@@ -84,14 +92,6 @@ def _inner_scores(X: Array, codes: Codes, entrant: Entrant, grids: Grids, seed: 
         shown, hidden = Fold(index, INNER_FOLDS, seed).split(codes)
         for candidate, parameters in enumerate(entrant.candidates):
             Z = project(entrant, parameters, X[shown], codes[shown], X)
-            for name, scores in _judge(Z[shown], codes[shown], Z[hidden], codes[hidden], grids).items():
+            for name, scores in judge(Z[shown], codes[shown], Z[hidden], codes[hidden], grids).items():
                 totals[name][candidate] += np.array(scores) / INNER_FOLDS
     return totals
-
-
-def _judge(Z: Array, codes: Codes, Z_hidden: Array, hidden: Codes, grids: Grids) -> dict[ClassifierName, list[float]]:
-    """Balanced accuracy on hidden rows of each classifier, by settings."""
-    return {
-        name: [balanced_accuracy(hidden, train(name, Z, codes, chosen)(Z_hidden)) for chosen in settings]
-        for name, settings in grids.items()
-    }

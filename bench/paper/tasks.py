@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from bench.paper import strict
+from bench.paper import paper_like, strict
 from bench.paper.data_sets import DataSet
 from bench.paper.entrants import Entrant
 from melm import MELM
@@ -76,6 +76,35 @@ class StrictPipeline(Scored):
     def run(self, data: DataSet) -> Result:
         codes = _labelled(data, self.labels)
         return [asdict(strict.pipeline(data.X, codes, self.entrant, self.repeat, self.fold))]
+
+
+@dataclass(frozen=True)
+class PaperLikeSeparability(Scored):
+    """Table 3 of one data set, entrant and random subset."""
+
+    table = "separability"
+    protocol = "paper-like"
+
+    repeat: int
+
+    def run(self, data: DataSet) -> Result:
+        scores = paper_like.separability(data.X, _labelled(data, self.labels), self.entrant, self.repeat)
+        return [asdict(score) for score in scores]
+
+
+@dataclass(frozen=True)
+class PaperLikePipeline(Scored):
+    """One fold of table 2."""
+
+    table = "pipeline"
+    protocol = "paper-like"
+
+    repeat: int
+    fold: int
+
+    def run(self, data: DataSet) -> Result:
+        scores = paper_like.pipeline(data.X, _labelled(data, self.labels), self.entrant, self.repeat, self.fold)
+        return [asdict(score) for score in scores]
 
 
 @dataclass(frozen=True)
