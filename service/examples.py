@@ -133,6 +133,7 @@ OF_SCHEMAS: dict[str, dict[str, Any]] = {
         "workers": 1,
         "queued_fits": 0,
         "active_fits": 1,
+        "unreadable_fits": 0,
         "moving": True,
     },
     "Problem": {

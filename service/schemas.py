@@ -379,6 +379,7 @@ class ReadyOut(BaseModel):
     workers: int = Field(description="Workers with a fresh heartbeat.")
     queued_fits: int
     active_fits: int
+    unreadable_fits: int = Field(description="Active fits that wait for workers of another version of this program.")
     moving: bool = Field(description="Work that waits is being begun.")
 
 

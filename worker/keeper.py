@@ -168,18 +168,24 @@ class ParentKeeper:
                 if time.monotonic() >= beats_at:
                     self._store.workers.beat(self._name)
                     beats_at = time.monotonic() + settings.renew_seconds
-                    if (
-                        time.monotonic() - heard_at > settings.stalled_seconds
-                        and not self._store.workers.health().moving
-                    ):
-                        # The consumer of messages has stopped to consume. A supervisor starts a worker that does.
-                        logger.critical("fits wait and no message comes: the worker ends")
-                        heard_at = time.monotonic()
-                        os.kill(os.getpid(), signal.SIGTERM)
+                    if time.monotonic() - heard_at > settings.stalled_seconds and self._is_stalled():
+                        self._end_worker()
             except ContractError:
                 continue  # the server is away: the next look may find it back
             except Exception:
                 logger.exception("keeper failed")
+
+    def _is_stalled(self) -> bool:
+        """Whether fits wait that this worker could work on, and nobody does."""
+        health = self._store.workers.health()
+        return not health.moving and health.active_fits > health.unreadable_fits
+
+    def _end_worker(self) -> None:
+        """The consumer of messages consumes no more, and may not even hear a signal. A supervisor starts another."""
+        logger.critical("fits wait and no message comes: the worker ends")
+        os.kill(os.getpid(), signal.SIGTERM)
+        if not self._stop.wait(self._store.settings.kill_seconds):
+            os.kill(os.getpid(), signal.SIGKILL)  # its children end with it
 
     def _look_after(self, pid: int, held: Held) -> None:
         settings = self._store.settings

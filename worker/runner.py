@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from melm.plan import NothingFitted, Stopped, Unit, resamples_from_json, resamples_to_json
 from worker.cache import DatasetCache
 from worker.contract.dispatch import Dispatcher
-from worker.contract.errors import Gone, NewerSchema, NotFound, StoreUnavailable
+from worker.contract.errors import Gone, NotFound, StoreUnavailable, UnknownSchema
 from worker.contract.records import FitError, FitRecord, Lease, Status
 from worker.contract.store import Claim, LeaseLost, Store, UnitReport
 from worker.library import Library
@@ -71,8 +71,8 @@ class Runner:
             fit = self._patiently(self._store.fits.get, tenant, fit_id)
             while claim.lease is not None:
                 claim = self._work(fit, claim, claim.lease, turn_ends_at)
-        except NewerSchema as error:
-            logger.warning("left to a newer worker", extra={"fit_id": fit_id, "reason": str(error)})
+        except UnknownSchema as error:
+            logger.warning("left to a worker of another version", extra={"fit_id": fit_id, "reason": str(error)})
         except (LeaseLost, NotFound, Gone):
             logger.info("no longer wanted here", extra={"fit_id": fit_id})
         finally:

@@ -18,7 +18,7 @@ from worker.contract.records import WorkerHealth
 
 router = APIRouter(tags=["operation"])
 
-NOBODY = WorkerHealth(workers=[], queued_fits=0, active_fits=0, claimed_at=None, moving=False)
+NOBODY = WorkerHealth(workers=[], queued_fits=0, active_fits=0, unreadable_fits=0, claimed_at=None, moving=False)
 
 
 @router.get("/healthz", operation_id="getHealth", summary="Is the process alive?", openapi_extra={"security": [{}]})
@@ -60,6 +60,7 @@ async def get_readiness(
         workers=len(health.workers),
         queued_fits=health.queued_fits,
         active_fits=health.active_fits,
+        unreadable_fits=health.unreadable_fits,
         moving=fits_move,
     )
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.faults.deployment import NEVER, TENANT, deployment, kill
 from tests.servers import wait_until
+from worker.contract.process import identity, is_dead_here
 from worker.contract.records import Status
 
 
@@ -142,7 +143,7 @@ def test_a_kill_around_claim_and_complete_loses_nothing(tmp_path: Path, point: s
 @pytest.mark.faults
 @pytest.mark.scenario(3, "parent of a worker killed")
 def test_a_killed_parent_leaves_units_that_are_finished_once(tmp_path: Path) -> None:
-    """Its children renew their own leases until they have finished what they have in hand."""
+    """Its children end with it, and the next worker sees that."""
     with deployment(tmp_path) as deployed, deployed.worker() as worker:
         fit = deployed.submit(n_starts=4, seconds=1)
         deployed.wait_for_execution(fit, 2)
@@ -193,15 +194,18 @@ def test_a_clock_that_is_off_by_an_hour_has_no_effect(tmp_path: Path) -> None:
         assert len({execution.pid for execution in deployed.executions(fit)}) > 2  # both took part
 
 
-@pytest.mark.scenario(24, "a record of a newer version")
-def test_a_worker_leaves_newer_records_to_others_and_says_so(tmp_path: Path) -> None:
-    with deployment(tmp_path) as deployed, deployed.worker():
-        fit = deployed.store_only(n_starts=2)
-        deployed.server.client.hset(f"melm:{{{TENANT}}}:fit:{fit.id}:meta", "schema_version", "2")
+@pytest.mark.scenario(0, "worker alive but not consuming")
+def test_a_worker_whose_consumer_hangs_ends_so_that_another_can_begin(tmp_path: Path) -> None:
+    """Its heart beats on, it hears no signal, and it has taken a message that nobody will see again."""
+    with deployment(tmp_path, grace_seconds=NEVER, stalled_seconds=2) as deployed:
+        environment = deployed.mishap("HANG before note")
+        with deployed.worker(module="tests.faults.mishap", environment=environment) as hanging:
+            children = [identity(pid) for pid in hanging.children()]
+            fit = deployed.submit(n_starts=2)
+            assert hanging.process.wait() == -signal.SIGKILL
+            wait_until(lambda: all(map(is_dead_here, children)))
+        assert "fits wait and no message comes" in (tmp_path / "worker.log").read_text()
         deployed.dispatcher.send(TENANT, fit.id)
-        log = tmp_path / "worker.log"
-        wait_until(lambda: "left to a newer worker" in log.read_text())
-        other = deployed.submit(n_starts=2)
-        deployed.wait_for_end(other)
-        assert deployed.get(fit).status is Status.QUEUED
-        assert deployed.executions(fit) == []
+        with deployed.worker():
+            deployed.wait_for_end(fit)
+        deployed.assert_whole(fit)

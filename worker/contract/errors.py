@@ -11,7 +11,7 @@ ContractError
 ├── StoreUnavailable      the server did not answer
 │   └── StoreFull         the server is at its memory limit
 ├── Damaged               a stored value is missing or does not match its hash
-├── NewerSchema           written by a later version of this program
+├── UnknownSchema         written by a version of this program that this one does not know
 └── SettingsError         a MELM_* variable that cannot be read
 """
 
@@ -83,8 +83,8 @@ class Damaged(ContractError):
     """A stored value is missing or is not what was stored."""
 
 
-class NewerSchema(ContractError):
-    """A record was written by a later version of this program."""
+class UnknownSchema(ContractError):
+    """A record was written by a version of this program that this one does not know: later, or much earlier."""
 
     def __init__(self, kind: str, id: str, version: int) -> None:
         super().__init__(f"The {kind} {id!r} has schema version {version}, which this version does not know.")

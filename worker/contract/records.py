@@ -198,6 +198,7 @@ class WorkerHealth(Record):
     workers: list[str]
     queued_fits: int
     active_fits: int
+    unreadable_fits: int  # stored by another version of this program than that of the worker who met them
     claimed_at: datetime | None
     moving: bool
 

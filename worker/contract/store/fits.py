@@ -21,6 +21,7 @@ from worker.contract.records import (
 )
 from worker.contract.store.connection import Connection, from_timestamp, key, milliseconds
 from worker.contract.store.datasets import Datasets
+from worker.contract.upgrade import upgraded
 
 RETRY_AFTER_SECONDS = 10
 
@@ -158,7 +159,7 @@ def equal_key(submission: FitSubmission, dataset_hash: str, library_version: str
 
 def fit_record(id: str, values: Mapping[bytes, bytes]) -> FitRecord:
     """The record of a fit from the fields that the scripts keep."""
-    text = {name.decode(): value.decode() for name, value in values.items()}
+    text = upgraded(id, {name.decode(): value.decode() for name, value in values.items()})
     times = {name: from_timestamp(int(float(text[name]))) if name in text else None for name in TIMES}
     return FitRecord.model_validate(
         {

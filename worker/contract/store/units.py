@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from worker.contract.codec import decode, encode
-from worker.contract.errors import NewerSchema
+from worker.contract.errors import UnknownSchema
 from worker.contract.records import SCHEMA_VERSION, FitError, Lease, ModelRecord, Status
 from worker.contract.store.connection import Connection, key, milliseconds, timestamp
+from worker.contract.upgrade import STEPS, upgraded
 
 PLAN = "@plan"  # the unit that plans a fit's next stage
 
@@ -52,11 +53,32 @@ class Units:
 
     def claim(self, tenant: str, fit_id: str, process: str) -> Claim:
         """Take a unit of the fit that a message stands for. No lease in the answer: there is nothing to do."""
-        arguments = {**self._arguments(fit_id, process), "fresh": True, "schema_version": SCHEMA_VERSION}
+        arguments = {
+            **self._arguments(fit_id, process),
+            "fresh": True,
+            "schema_version": SCHEMA_VERSION,
+            "upgradable": sorted(STEPS),
+        }
         answer = self._connection.run("fit/claim", tenant, arguments)
-        if answer[0] == "newer":
-            raise NewerSchema("fit", fit_id, answer[1])
+        if answer[0] == "older":
+            self._upgrade(tenant, fit_id)
+            answer = self._connection.run("fit/claim", tenant, arguments)
+        if answer[0] == "unknown":
+            raise UnknownSchema("fit", fit_id, answer[1])
         return self._claim(tenant, fit_id, answer)
+
+    def _upgrade(self, tenant: str, fit_id: str) -> None:
+        """Bring a fit of an earlier version to the present one; only what the steps change is written."""
+        stored = self._connection.call("HGETALL", key(tenant, "fit", fit_id, "meta"))
+        before = {name.decode(): value.decode() for name, value in stored.items()}
+        after = upgraded(fit_id, before)
+        arguments = {
+            "fit": fit_id,
+            "from": before["schema_version"],
+            "changed": {name: value for name, value in after.items() if before.get(name) != value},
+            "removed": sorted(before.keys() - after.keys()),
+        }
+        self._connection.run("fit/upgrade", tenant, arguments)
 
     def complete(self, lease: Lease, process: str, report: UnitReport, *, carry_on: bool) -> Claim:
         """Store what a unit gave, and take the next one: when asked to carry on, or when the stage is over."""

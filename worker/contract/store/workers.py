@@ -29,7 +29,7 @@ class Workers:
         stale = timestamp(now) - round(settings.renew_seconds * 3 * 1000)
         self._connection.call("ZREMRANGEBYSCORE", HEARTBEATS, "-inf", stale - 86_400_000)
         workers = [name.decode() for name in self._connection.call("ZRANGEBYSCORE", HEARTBEATS, stale, "+inf")]
-        queued = active = in_hand = 0
+        queued = active = in_hand = unreadable = 0
         claimed: list[int] = []
         oldest_queued: list[int] = []
         for tenant in self._connection.tenants():
@@ -39,11 +39,13 @@ class Workers:
                 ("HGET", key(tenant, "metrics"), "claimed_at"),
                 ("ZRANGE", key(tenant, "active"), 0, 0),
                 ("HLEN", key(tenant, "leases")),
+                ("SCARD", key(tenant, "unreadable")),
             ]
-            n_queued, n_active, claimed_at, oldest, n_leases = self._connection.call_many(commands)
+            n_queued, n_active, claimed_at, oldest, n_leases, n_unreadable = self._connection.call_many(commands)
             queued += n_queued
             active += n_active
             in_hand += n_leases
+            unreadable += n_unreadable
             if claimed_at is not None:
                 claimed.append(int(float(claimed_at)))
             if oldest:
@@ -56,6 +58,7 @@ class Workers:
             workers=workers,
             queued_fits=queued,
             active_fits=active,
+            unreadable_fits=unreadable,
             claimed_at=from_timestamp(max(claimed)) if claimed else None,
             moving=moving,
         )

@@ -8,7 +8,7 @@ import pytest
 
 from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
-from worker.contract.errors import NewerSchema
+from worker.contract.errors import UnknownSchema
 from worker.contract.records import FitError, Lease, Status
 from worker.contract.settings import Settings
 from worker.contract.store import Claim, LeaseLost, Store, UnitReport, open_store
@@ -308,7 +308,7 @@ def test_lost_bookkeeping_is_planned_anew(store: Store, tenant: str, server: Red
 def test_a_newer_record_is_left_alone(store: Store, tenant: str, server: RedisServer) -> None:
     fit_id = new_fit(store, tenant)
     server.client.hset(f"melm:{{{tenant}}}:fit:{fit_id}:meta", "schema_version", 2)
-    with pytest.raises(NewerSchema):
+    with pytest.raises(UnknownSchema):
         store.units.claim(tenant, fit_id, HERE)
     assert store.units.leases(tenant) == []
 

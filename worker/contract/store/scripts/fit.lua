@@ -10,13 +10,14 @@
 --   starts    the starts that some unit has finished
 --
 -- A tenant's `leases` (fit and unit → fence and process) tell which units in flight are in a process's hands; the others
--- have a message on its way. A tenant's `active` sorts the fits by when they need a look. Planning the next stage is a unit too.
+-- have a message on its way. A tenant's `active` sorts the fits by when they need a look; `unreadable` are those of another
+-- version than that of the worker who met them. Planning the next stage is a unit too.
 local PLAN = '@plan'
 local META, WAITING, TODO = key('fit', a.fit, 'meta'), key('fit', a.fit, 'waiting'), key('fit', a.fit, 'todo')
 local UNITS, ATTEMPTS = key('fit', a.fit, 'units'), key('fit', a.fit, 'attempts')
 local RESULTS, DONE, ERRORS = key('fit', a.fit, 'results'), key('fit', a.fit, 'done'), key('fit', a.fit, 'errors')
 local STARTS, EVENTS = key('fit', a.fit, 'starts'), key('fit', a.fit, 'events')
-local LEASES, ACTIVE = key('leases'), key('active')
+local LEASES, ACTIVE, UNREADABLE = key('leases'), key('active'), key('unreadable')
 
 local at = now()
 
@@ -37,6 +38,7 @@ local function move(to)
   local from = get('status')
   assert(from == '' or MOVES[from][to], 'no move from ' .. from .. ' to ' .. to)
   set('status', to)
+  redis.call('SREM', UNREADABLE, a.fit)
   redis.call('ZREM', key('fits', 'status', from), a.fit)
   redis.call('ZADD', key('fits', 'status', to), 0, a.fit)
 end

@@ -4,7 +4,13 @@ if not is_active() then
   return { 'nothing', 0 }
 end
 local version = tonumber(get('schema_version'))
-if version > a.schema_version then
-  return { 'newer', version, 0 }
+if version ~= a.schema_version then
+  for _, upgradable in ipairs(a.upgradable) do
+    if version == upgradable then
+      return { 'older', version, 0 }
+    end
+  end
+  redis.call('SADD', UNREADABLE, a.fit)
+  return { 'unknown', version, 0 }
 end
 return answer(take())

@@ -1,0 +1,22 @@
+"""A worker that knows how to read version 0, in which the starts of a fit were called otherwise."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from tests.worker.stand_in import StandIn
+from worker.app import run_worker
+from worker.contract.settings import Settings
+from worker.contract.upgrade import STEPS, Fields
+
+
+def from_version_0(fields: Fields) -> Fields:
+    params = json.loads(fields["params"])
+    params["n_starts"] = params.pop("starts")
+    return {**fields, "params": json.dumps(params)}
+
+
+if __name__ == "__main__":
+    STEPS[0] = from_version_0
+    run_worker(Settings.from_environment(os.environ), StandIn())
