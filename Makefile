@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fe
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test faults lint format bench paper lock clean
+.PHONY: help up test faults fuzz lint format bench paper lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -25,6 +25,9 @@ test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient")
 
 faults: $(READY) ## Run every fault scenario, the long ones too (ARGS="-k server")
 	@FAULT_REPEATS=$${FAULT_REPEATS:-3} $(BIN)/pytest -q -m "" tests/faults $(ARGS)
+
+fuzz: $(READY) ## Feed every parser what it does not expect, for ten minutes (ARGS="--seconds 60")
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 lint: $(READY) ## Check style, types, the direction of imports and the compose file; changes nothing
 	@$(BIN)/ruff check

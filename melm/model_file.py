@@ -74,6 +74,13 @@ def load(content: bytes) -> Model:
             raise ModelFileError(f"The array {name!r} of the model file holds NaN or infinity.")
     if projection.ndim != 2 or not 1 <= projection.shape[1] <= projection.shape[0]:
         raise ModelFileError(f"The projection of the model file has shape {projection.shape}.")
+    if (
+        classes.ndim != 1
+        or classes.dtype.kind not in "Ufiub"
+        or sizes.dtype != np.int64
+        or sizes.shape != classes.shape
+    ):
+        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
     (d, k), n_classes = projection.shape, len(classes)
     n_rows = int(sizes.sum())
     expected = {"offset": (d,), "rows": (n_rows, k), "smoothing": (n_classes, k, k), "priors": (n_classes,)}
@@ -83,7 +90,7 @@ def load(content: bytes) -> Model:
             raise ModelFileError(
                 f"The array {name!r} of the model file has shape {arrays[name].shape}, expected {shape}."
             )
-    if n_classes < 2 or sizes.shape != (n_classes,) or sizes.min() < 1:
+    if n_classes < 2 or sizes.min() < 1:
         raise ModelFileError("The classes and class sizes of the model file do not fit together.")
     if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
         raise ModelFileError("The densities of the model file are not densities.")

@@ -16,7 +16,7 @@ from melm.table import NO_CATEGORY, Table
 MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
 MANY_ROWS = 10  # with fewer, values that all differ tell nothing
 MANY_VALUES = 20  # as many as make people or places rather than kinds
-WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]*)")  # 007 is not one
+WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]{0,999})")  # 007 is not one, nor is a number of thousands of digits
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no)$|(?<=[a-z])I[Dd]$")
 GROUP_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid)$|(?<=[a-z])I[Dd]$")  # a body mass index may well repeat
 

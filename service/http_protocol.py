@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEADER_BYTES = 64 * 1024
@@ -18,12 +19,13 @@ class BoundedProtocol(HttpToolsProtocol):
     While a request is at work its handler bounds what arrives; this looks after everything before and after.
     """
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._settings = self.app.state.context.settings  # type: ignore[union-attr]  # the app that `create_app` made
+    def __init__(self, config: Config, *arguments: Any, **named: Any) -> None:
+        super().__init__(config, *arguments, **named)
+        self._settings = config.loaded_app.state.context.settings  # the app that `create_app` made
         self._timer: asyncio.TimerHandle | None = None
         self._in_headers = False
         self._header_bytes = 0
+        self._has_asked = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has connected, and is to say what they want."""
@@ -38,7 +40,7 @@ class BoundedProtocol(HttpToolsProtocol):
             if self._header_bytes > MAX_HEADER_BYTES:
                 self._refuse(TOO_LARGE)
             self._arm(self._settings.header_timeout_seconds)
-        elif self.cycle is not None and self.cycle.response_complete:  # a body that nobody reads
+        elif self._is_idle:  # a body that nobody reads
             self._arm(self._settings.upload_timeout_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -55,8 +57,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """The request is known, and its handler begins."""
         self._in_headers = False
         self._header_bytes = 0
+        self._has_asked = True
         self._disarm()
         super().on_headers_complete()
+
+    @property
+    def _is_idle(self) -> bool:
+        """No request is at work."""
+        return not self._has_asked or self.cycle.response_complete
 
     def _arm(self, seconds: float) -> None:
         """Begin to wait; what has begun already is not prolonged."""
@@ -70,7 +78,6 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, answer: bytes) -> None:
         """Close, and say why to somebody who has begun to ask and gets no other answer."""
-        is_idle = self.cycle is None or self.cycle.response_complete
-        if is_idle and self._in_headers:
+        if self._is_idle and self._in_headers:
             self.transport.write(answer)
         self.transport.close()

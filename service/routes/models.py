@@ -5,13 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Annotated, Any
 
-import numpy as np
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from melm import model_file, onnx_file
-from melm.model import Model
+from melm import onnx_file
 from service import examples, plot
-from service.codecs import Limits, codec_for_body, npy, preferred
+from service.codecs import codec_for_body, npy, preferred
 from service.dependencies import (
     Body,
     ContextDep,
@@ -22,8 +20,9 @@ from service.dependencies import (
     ModelId,
     PredictTenant,
 )
-from service.errors import FieldError, Invalid, NotAcceptable
+from service.errors import NotAcceptable
 from service.idempotency import once
+from service.model_import import read_model
 from service.openapi import ETAG, LOCATION, binary_body, problems
 from service.row_schema import row_schema
 from service.schemas import ModelOut, ModelSummary, PageOut
@@ -33,7 +32,6 @@ router = APIRouter(prefix="/v1/models", tags=["models"])
 
 FILE_TYPES = ["application/x-npz", "application/x-npy", *(["application/x-onnx"] if find_spec("onnx") else [])]
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
-ORTHONORMAL_TOLERANCE = 1e-6
 IfNoneMatch = Annotated[str | None, Header(description="An ETag that the client has; 304 while it holds.")]
 MaxPoints = Annotated[int, Query(ge=1, le=plot.MAX_POINTS, description="How many training rows are shown.")]
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "As the client has it.", "headers": {"ETag": ETAG}}}
@@ -83,19 +81,6 @@ def import_model(
     )
     response.headers["Location"] = f"{request.scope.get('root_path', '')}/v1/models/{record.id}"
     return ModelOut.with_card(record, model)
-
-
-def read_model(content: bytes, limits: Limits) -> Model:
-    """A model out of an untrusted file."""
-    npy.read_npz(content, limits)  # bounded, and malformed files end here
-    try:
-        model = model_file.load(content)
-    except model_file.ModelFileError as error:
-        raise Invalid([FieldError("", str(error))]) from None
-    V = model.projection
-    if model.method == "melm" and not np.allclose(V.T @ V, np.eye(V.shape[1]), atol=ORTHONORMAL_TOLERANCE):
-        raise Invalid([FieldError("/projection", "the projection's columns are not orthonormal")])
-    return model
 
 
 @router.get(

@@ -95,7 +95,9 @@ def test_another_version_is_refused_by_name(model: Model) -> None:
         ("rows", lambda a: a[1:], "shape"),
         ("smoothing", lambda a: -a, "not densities"),
         ("priors", lambda a: a * 2, "not densities"),
-        ("class_sizes", lambda a: a[1:], "shape"),
+        ("class_sizes", lambda a: a[1:], "do not fit together"),
+        ("class_sizes", lambda a: a.astype(np.str_), "sizes of the model file do not fit"),
+        ("classes", lambda a: a[:, None], "do not fit together"),
         ("header", lambda a: a[:-3], "header"),
     ],
 )

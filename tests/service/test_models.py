@@ -1,6 +1,7 @@
 """Models over HTTP: the card, the file, import, schema, aliases, plots."""
 
 import io
+import json
 import uuid
 import xml.etree.ElementTree as ET
 
@@ -57,6 +58,16 @@ def test_import_is_idempotent_by_key(client: httpx2.Client, model_id: str) -> No
     headers = NPZ | {"Idempotency-Key": uuid.uuid4().hex}
     ids = {client.post("/v1/models", content=file, headers=headers).json()["id"] for _ in range(2)}
     assert len(ids) == 1
+
+
+def test_a_file_that_could_not_be_shown_is_refused(client: httpx2.Client, model_id: str) -> None:
+    arrays = dict(np.load(io.BytesIO(client.get(f"/v1/models/{model_id}/file").content), allow_pickle=False))
+    header = json.loads(arrays["header"].tobytes())
+    header["card"] = {"warnings": 5}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    refused = client.post("/v1/models", content=samples.npz(**arrays), headers=NPZ)
+    assert refused.status_code == 422
+    assert "cannot be used" in refused.json()["detail"]
 
 
 def test_projection_alone(client: httpx2.Client, model_id: str) -> None:

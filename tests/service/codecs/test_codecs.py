@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from melm.csv_table import CsvOptions
+from service.cells import read_cells
 from service.codecs import CODECS, Answer, Limits, codec_for_answer, codec_for_body
 from service.errors import Invalid, Malformed, NotAcceptable, RequestError, TooLarge, UnsupportedMediaType
 
@@ -253,9 +256,32 @@ class TestRefusal:
                 CODECS[media_type].decode(b"no such thing", LIMITS, None)
 
     def test_parquet_bomb(self) -> None:
-        table = arrow_table(**{f"c{index}": np.arange(999) % 7 for index in range(99)})
+        table = arrow_table(**{f"c{index}": np.arange(999.0) for index in range(10)})
         with pytest.raises(TooLarge):
-            CODECS[PARQUET].decode(parquet(table), Limits(10_000, 1_000, 100), None)
+            CODECS[PARQUET].decode(parquet(table), Limits(40_000, 1_000, 100), None)
+
+    @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
+    def test_text_that_is_stored_once_and_repeated_stays_so(self, media_type: str) -> None:
+        text = "x" * 100_000  # a hundred gigabytes, if it were written out
+        column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1_000_000, np.int32)), [text])
+        body = {ARROW: arrow_stream, PARQUET: parquet}[media_type](pa.table({"color": column}))
+        cells = read_cells(media_type, body, Limits(1 << 24, 1 << 20, 100), CsvOptions())
+        assert cells is not None
+        assert cells.table.text("color")[1] == (text,)
+
+    def test_more_cells_than_the_bytes_could_hold(self) -> None:
+        table = pa.table({f"c{index}": pa.nulls(1_000, pa.bool_()) for index in range(100)})
+        with pytest.raises(Invalid, match="100000 cells are more than the limit of 50000"):
+            CODECS[ARROW].decode(arrow_stream(table), Limits(100_000, 1_000, 100), None)
+
+    def test_a_long_label_does_not_make_all_of_them_long(self) -> None:
+        labels = ["x" * 100_000, *["a", "b"] * 500_000]
+        limits = Limits(1 << 24, 1 << 21, 100)
+        with pytest.raises(Invalid, match="a label has 100000 characters"):
+            JSON.decode(json.dumps({"X": [[1]] * len(labels), "y": labels}).encode(), limits, None)
+        rows = "\n".join(f"1,{label}" for label in labels)
+        with pytest.raises(Invalid, match="a value of 100000 characters"):
+            CSV.decode(f"a,y\n{rows}".encode(), limits, "y")
 
     @pytest.mark.parametrize("shape", [(1_001, 1), (1, 101)])
     def test_more_rows_or_columns_than_the_limit(self, shape: tuple[int, int]) -> None:
