@@ -21,6 +21,7 @@ from worker.contract.process import identity
 from worker.contract.reconcile import Reconciler
 from worker.contract.settings import Settings
 from worker.contract.store import open_store
+from worker.dataset_files import DatasetFiles
 from worker.keeper import ChildKeeper, Family, ParentKeeper
 from worker.library import Library
 from worker.logs import log_as_json
@@ -62,6 +63,9 @@ def create_app(settings: Settings, library: Library) -> Celery:
 
     def begin_parent(**_: Any) -> None:
         store = open_store(settings)
+        files = DatasetFiles(store)
+        files.clear()  # of a worker that was killed
+        signals.worker_shutdown.connect(lambda **_: files.clear(), weak=False)
         dispatcher = CeleryDispatcher(settings, app)
         keeper = ParentKeeper(store, dispatcher, family, identity(os.getpid()))
         reconciler = Reconciler(store, dispatcher)

@@ -1,4 +1,4 @@
-"""Datasets in a worker's memory: read from the store once per process, the least recently used given up first."""
+"""Datasets as a worker's process has prepared them: once, and the least recently used is given up first."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from worker.contract.store import Store
+from worker.dataset_files import DatasetFiles
 from worker.library import Library
 
 
@@ -15,15 +16,16 @@ class DatasetCache:
     def __init__(self, store: Store, library: Library) -> None:
         self._store = store
         self._library = library
+        self._files = DatasetFiles(store)
         self._datasets: OrderedDict[str, tuple[int, Any]] = OrderedDict()
 
     def load(self, tenant: str, dataset_id: str, content_hash: str) -> Any:
         """A dataset as the library has prepared it."""
         if content_hash not in self._datasets:
-            X, y, part = self._store.datasets.load(tenant, dataset_id)
             record = self._store.datasets.get(tenant, dataset_id)
-            n_bytes = X.nbytes + y.nbytes + (0 if part is None else part.n_bytes)
-            self._datasets[content_hash] = (n_bytes, self._library.prepare(record, X, y, part))
+            values = self._files.load(tenant, record)
+            prepared = self._library.prepare(record, values.X, values.y, values.part)
+            self._datasets[content_hash] = (values.n_bytes, prepared)
             self._shrink()
         self._datasets.move_to_end(content_hash)
         return self._datasets[content_hash][1]

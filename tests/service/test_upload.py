@@ -118,7 +118,7 @@ def test_memory_is_bounded_by_blocks(
     assert X.nbytes == 48 * MEGABYTE
     assert peak < X.nbytes / 2.5
     assert most_of_arrow < X.nbytes / 4
-    assert np.array_equal(store.datasets.load("tenant", record.id)[0], X)
+    assert np.array_equal(store.datasets.load("tenant", record.id).X, X)
     store.datasets.delete("tenant", record.id)
     store.close()
 

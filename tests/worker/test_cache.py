@@ -9,6 +9,7 @@ from worker.cache import DatasetCache
 from worker.contract.records import DatasetRecord
 from worker.contract.settings import Settings
 from worker.contract.store import Store, open_store
+from worker.contract.store.datasets import Values
 
 
 def stored(store: Store, tenant: str, n: int) -> list[DatasetRecord]:
@@ -19,7 +20,7 @@ def count_loads(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     loads: list[str] = []
     load = store.datasets.load
 
-    def counted(tenant: str, id: str) -> tuple[object, object, object]:
+    def counted(tenant: str, id: str) -> Values:
         loads.append(id)
         return load(tenant, id)
 

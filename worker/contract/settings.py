@@ -43,7 +43,8 @@ class Settings:
     worker_processes: int = setting(
         os.cpu_count() or 1, "Processes of one worker; by default as many as cores.", least=1
     )
-    dataset_cache_bytes: int = setting(1 << 30, "Datasets that one worker process keeps in memory.")
+    dataset_cache_bytes: int = setting(1 << 30, "Datasets that a worker keeps, in files that its processes share.")
+    dataset_cache_folder: str = setting("", "Where those files are; by default a folder for temporary files.")
     stalled_seconds: float = setting(60.0, "Fits wait this long, and no work is begun: the workers stand still.")
 
     @classmethod

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,27 @@ from worker.contract.store.connection import Connection, expiry, key, millisecon
 from worker.contract.table_part import TablePart
 
 Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
 BLOCK_BYTES = 4 << 20
 UNFINISHED_SECONDS = 60  # after its last block, a dataset that was never finished vanishes
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a dataset holds; the part is there where a table holds more than numbers."""
+
+    X: Array
+    y: Array
+    part: TablePart | None
+
+    @property
+    def n_bytes(self) -> int:
+        """What they weigh, in memory or mapped."""
+        return self.X.nbytes + self.y.nbytes + (0 if self.part is None else self.part.n_bytes)
+
+
+def _in_memory(n_bytes: int) -> Bytes:
+    return np.empty(n_bytes, np.uint8)
 
 
 class Datasets:
@@ -144,29 +164,61 @@ class Datasets:
         if answer == "in use":
             raise Conflict(f"The dataset {id!r} is used by a fit that has not ended.")
 
-    def load(self, tenant: str, id: str) -> tuple[Array, Array, TablePart | None]:
-        """The values, checked against the content hash. The part is there where a table holds more than numbers."""
+    def load(self, tenant: str, id: str, make_room: Callable[[int], Bytes] = _in_memory) -> Values:
+        """The values, checked against the content hash; they are put where `make_room` makes room for so many bytes."""
         record = self.get(tenant, id)
         place = key(tenant, "dataset", id, "blocks")
-        X = np.empty((record.n_rows, record.n_features - len(record.text_names)), record.dtype)
-        codes = np.empty((record.n_rows, len(record.text_names)), np.int32)
         try:
+            labels = _present(self._connection.call("HGET", place, "labels"))
+            room = make_room(n_value_bytes(record) + len(labels))
+            X, codes = _matrices(record, room)
             n_read = 0
             for index in range(record.n_blocks):
-                file = _open(self._connection.call("HGET", place, str(index)))
+                file = io.BytesIO(_present(self._connection.call("HGET", place, str(index))))
                 rows = _read(file)
                 X[n_read : n_read + len(rows)] = rows
                 if record.has_part:
                     codes[n_read : n_read + len(rows)] = _read(file)
                 n_read += len(rows)
-            file = _open(self._connection.call("HGET", place, "labels"))
-            y = _read(file)
-            part = _read_part(file, record, codes) if record.has_part else None
-            if n_read == record.n_rows and content_hash(X, y, record.feature_names, part) == record.content_hash:
-                return X, y, part
+            room[n_value_bytes(record) :] = np.frombuffer(labels, np.uint8)
         except (ValueError, EOFError):
-            pass
-        raise Damaged(f"The stored values of dataset {id!r} are not those that were uploaded.")
+            raise _damaged(record) from None
+        if n_read != record.n_rows:
+            raise _damaged(record)
+        return view(record, room)
+
+
+def view(record: DatasetRecord, room: Bytes) -> Values:
+    """Values that lie in one piece: X row by row, codes row by row, the labels. Damaged where they are not right."""
+    try:
+        X, codes = _matrices(record, room)
+        file = io.BytesIO(room[n_value_bytes(record) :].tobytes())
+        y = _read(file)
+        part = _read_part(file, record, codes) if record.has_part else None
+        if content_hash(X, y, record.feature_names, part) == record.content_hash:
+            return Values(X, y, part)
+    except (ValueError, EOFError):
+        pass
+    raise _damaged(record)
+
+
+def n_value_bytes(record: DatasetRecord) -> int:
+    """What the numbers and codes of a dataset take; its labels come after them."""
+    n_texts = len(record.text_names)
+    return record.n_rows * ((record.n_features - n_texts) * np.dtype(record.dtype).itemsize + 4 * n_texts)
+
+
+def _matrices(record: DatasetRecord, room: Bytes) -> tuple[Array, npt.NDArray[np.int32]]:
+    n_texts = len(record.text_names)
+    n_numbers = record.n_features - n_texts
+    end = record.n_rows * n_numbers * np.dtype(record.dtype).itemsize
+    X = room[:end].view(record.dtype).reshape(record.n_rows, n_numbers)
+    codes = room[end : n_value_bytes(record)].view(np.int32).reshape(record.n_rows, n_texts)
+    return X, codes
+
+
+def _damaged(record: DatasetRecord) -> Damaged:
+    return Damaged(f"The stored values of dataset {record.id!r} are not those that were uploaded.")
 
 
 def _row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
@@ -202,10 +254,10 @@ def _to_npy(array: Array) -> bytes:
     return file.getvalue()
 
 
-def _open(data: bytes | None) -> io.BytesIO:
+def _present(data: bytes | None) -> bytes:
     if data is None:
         raise ValueError("missing")
-    return io.BytesIO(data)
+    return data
 
 
 def _read(file: io.BytesIO) -> Array:

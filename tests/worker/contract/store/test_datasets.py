@@ -23,8 +23,9 @@ def test_values_come_back_as_they_were(store: Store, tenant: str, dtype: type, y
     record, created = store.datasets.create(
         tenant, X, np.array(y), feature_names=["u", "v"], name="n", metadata={"k": "v"}
     )
-    loaded, labels, part = store.datasets.load(tenant, record.id)
-    assert part is None
+    values = store.datasets.load(tenant, record.id)
+    loaded, labels = values.X, values.y
+    assert values.part is None
     assert created
     assert loaded.dtype == dtype
     assert loaded.flags.c_contiguous
@@ -41,7 +42,7 @@ def test_many_blocks(store: Store, tenant: str, monkeypatch: pytest.MonkeyPatch)
     X, y = two_blobs()
     record, _ = store.datasets.create(tenant, X, y)
     assert record.n_blocks == 10  # 4 rows of 24 bytes each
-    assert np.array_equal(store.datasets.load(tenant, record.id)[0], X)
+    assert np.array_equal(store.datasets.load(tenant, record.id).X, X)
 
 
 def test_a_table_comes_back_as_it_was(store: Store, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,9 +57,10 @@ def test_a_table_comes_back_as_it_was(store: Store, tenant: str, monkeypatch: py
     column = ColumnRecord(name="color", role="categorical", reason="", n_missing=9, n_categories=2, categories=["blau"])
     names = ["color", "u", "v", "shape", "w"]
     record, _ = store.datasets.create(tenant, X, y, feature_names=names, part=part, columns=[column])
-    loaded, labels, again = store.datasets.load(tenant, record.id)
-    assert np.array_equal(loaded, X, equal_nan=True)
-    assert labels.tolist() == y.tolist()
+    values = store.datasets.load(tenant, record.id)
+    again = values.part
+    assert np.array_equal(values.X, X, equal_nan=True)
+    assert values.y.tolist() == y.tolist()
     assert again is not None
     assert (again.text_names, again.categories) == (part.text_names, part.categories)
     for name in ("codes", "ids", "groups"):
