@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import uvicorn
 
 from service import logs
 from service.http_protocol import BoundedProtocol
+from service.metrics import shared_by
 from service.security import Keyring, check_binding
 from service.settings import ServiceSettings
 from worker.contract.errors import SettingsError
@@ -27,9 +27,7 @@ def main() -> None:
     except SettingsError as error:
         sys.exit(f"melm: {error}")
     logs.configure(settings.log_level)
-    with tempfile.TemporaryDirectory(prefix="melm-metrics-") as shared:
-        if settings.api_processes > 1:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+    with shared_by(settings.api_processes):
         uvicorn.run(
             "service.app:from_environment",
             factory=True,

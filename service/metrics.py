@@ -6,17 +6,45 @@ With several API processes, `PROMETHEUS_MULTIPROC_DIR` names a directory where t
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from worker.contract.process import identity, is_dead_here
 from worker.contract.store import Store
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+FOLDER = "melm-metrics"
+
+
+@contextmanager
+def shared_by(n_processes: int) -> Iterator[None]:
+    """Let the processes that this one starts count together, in a folder that is there as long as this process."""
+    remove_left_behind(Path(tempfile.gettempdir()))
+    if n_processes == 1:
+        yield
+        return
+    owner = identity(os.getpid()).replace("/", "-")
+    with tempfile.TemporaryDirectory(prefix=f"{FOLDER}-{owner}-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        yield
+
+
+def remove_left_behind(root: Path) -> None:
+    """Remove the folders of processes that were killed. Whose folder it is stands in its name."""
+    for folder in root.glob(f"{FOLDER}-*-*-*-*"):
+        owner = "/".join(folder.name.removeprefix(f"{FOLDER}-").split("-")[:3])
+        if is_dead_here(owner):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Metrics:
