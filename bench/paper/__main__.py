@@ -17,7 +17,7 @@ from bench.paper.data_sets import NoData, find_folder  # noqa: E402 - the thread
 from bench.paper.entrants import ENTRANTS  # noqa: E402
 from bench.paper.output import Output  # noqa: E402
 from bench.paper.published import SHAPES  # noqa: E402
-from bench.paper.run import run_tasks  # noqa: E402
+from bench.paper.run import Failed, run_tasks  # noqa: E402
 from bench.paper.scope import FULL, QUICK  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -31,15 +31,15 @@ def main() -> int:
     scope = replace(QUICK if arguments.quick else FULL, **_asked_for(arguments))
     whole = not arguments.quick and scope.data_sets == FULL.data_sets and scope.entrants == FULL.entrants
     try:
-        data = find_folder(arguments.data, scope.data_sets, BUILD / "data")
-        outcomes = run_tasks(scope.tasks(), data, BUILD / "results", arguments.processes)
-    except NoData as problem:
+        data = find_folder(arguments.data, scope.data_sets, arguments.build / "data")
+        outcomes = run_tasks(scope.tasks(), data, arguments.build / "results", arguments.processes)
+    except (NoData, Failed) as problem:
         print(problem, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nStopped. The same command goes on from here.", file=sys.stderr)
         return 130
-    output = Output(TABLES, PAGES) if whole else Output(BUILD / "part", BUILD / "part")
+    output = Output(TABLES, PAGES) if whole else Output(arguments.build / "part", arguments.build / "part")
     output.write(outcomes, data)
     print(f"Written: {output.page}")
     return 0
@@ -48,15 +48,16 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     names = [entrant.name for entrant in ENTRANTS]
     parser = argparse.ArgumentParser(prog="python -m bench.paper", description=__doc__)
-    parser.add_argument(
-        "--quick", action="store_true", help="a part of it, within minutes; written to build/paper/part"
-    )
+    parser.add_argument("--quick", action="store_true", help="a part of it, within minutes")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="CSV files of the data sets")
     parser.add_argument("--data-sets", nargs="+", choices=SHAPES, metavar="NAME", help=f"of {', '.join(SHAPES)}")
     parser.add_argument(
         "--entrants", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(map(repr, names))}"
     )
     parser.add_argument("--repeats", type=_whole, help="how often table 2 is repeated with other folds")
+    parser.add_argument(
+        "--build", type=Path, default=BUILD, metavar="FOLDER", help="for what is not kept in the repository"
+    )
     parser.add_argument("--processes", type=_whole, default=os.cpu_count(), help="all cores by default")
     return parser.parse_args()
 

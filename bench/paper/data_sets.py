@@ -39,13 +39,18 @@ class DataSet:
 
 
 def find_folder(given: Path | None, names: Sequence[str], downloads: Path) -> Path:
-    """The folder that holds `name.csv` of all these data sets: the given one, the usual one, or a new download."""
+    """The folder that holds `name.csv` of all these data sets: the given one, the usual one, or a new download.
+
+    All of them are looked at, so that one that is not the paper's is known before any work is done.
+    """
     folder = given or (BESIDE_THE_PROJECT if BESIDE_THE_PROJECT.is_dir() else downloads)
     missing = [name for name in names if not (folder / f"{name}.csv").is_file()]
     if missing and folder != downloads:
         raise NoData(f"{folder} has no {', '.join(f'{name}.csv' for name in missing)}.")
     for name in missing:
         _download(name, downloads)
+    for name in names:
+        load(folder, name)
     return folder
 
 

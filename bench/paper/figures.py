@@ -44,7 +44,7 @@ def curves(divergences: Mapping[str, Array]) -> str:
     most = min(len(values) for values in divergences.values())
     steps = sorted({round(2**power) for power in np.arange(0, math.log2(most), 0.25)})
     shares = {name: [expected_best(v, s) / v.max() for s in steps] for name, v in divergences.items()}
-    lowest = math.floor(10 * float(min(min(share) for share in shares.values()))) / 10
+    lowest = min(0.9, math.floor(10 * float(min(min(share) for share in shares.values()))) / 10)
 
     def x(n_starts: float) -> float:
         return left + (width - left - 130) * math.log2(n_starts) / math.log2(steps[-1])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from importlib.metadata import version
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from signal import SIG_IGN, SIGINT, signal
+from threading import Thread
 
 from tqdm import tqdm
 
@@ -19,6 +22,10 @@ from bench.paper.tasks import Result, Task
 
 PROTOCOLS = {f"bench.paper.{name}" for name in ("data_sets", "fold_scores", "paper_like", "strict", "tasks")}
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "finufft")
+
+
+class Failed(Exception):
+    """A task could not be done."""
 
 
 def run_tasks(tasks: Sequence[Task], data: Path, results: Path, n_processes: int) -> dict[Task, Result]:
@@ -33,14 +40,30 @@ def run_tasks(tasks: Sequence[Task], data: Path, results: Path, n_processes: int
 
 def _run_in_processes(places: Mapping[Task, Path], data: Path, n_processes: int, n_tasks: int) -> None:
     # Fresh processes: a fork would share the state of numerical libraries, and with it their results.
-    pool = ProcessPoolExecutor(n_processes, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(n_processes, mp_context=get_context("spawn"), initializer=_follow_parent)
     try:
-        futures = {pool.submit(_run, task, data): place for task, place in places.items()}
+        futures = {pool.submit(_run, task, data): task for task in places}
         done = n_tasks - len(places)
         for future in tqdm(as_completed(futures), "paper", n_tasks, initial=done, unit="task", dynamic_ncols=True):
-            _keep(futures[future], future.result())
+            task = futures[future]
+            if error := future.exception():
+                raise Failed(f"{task.describe()}: {type(error).__name__}: {error}") from error
+            _keep(places[task], future.result())
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _follow_parent() -> None:
+    """A process of the pool ends when the run does, even when that is killed; Ctrl-C is for the run to answer."""
+    signal(SIGINT, SIG_IGN)
+
+    def watch() -> None:
+        run = parent_process()
+        if run is not None:
+            run.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _run(task: Task, data: Path) -> Result:
@@ -56,8 +79,7 @@ def _keep(place: Path, result: Result) -> None:
 
 def _key(task: Task, data: Path) -> str:
     """Equal for equal tasks on equal data by equal code."""
-    of_data = hashlib.sha256((data / f"{task.data_set}.csv").read_bytes()).hexdigest()
-    text = json.dumps([task.describe(), of_data, _code()], sort_keys=True)
+    text = json.dumps([task.describe(), _hash(data / f"{task.data_set}.csv"), _code()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -65,5 +87,10 @@ def _key(task: Task, data: Path) -> str:
 def _code() -> dict[str, str]:
     """What results depend on: the versions of libraries, and the sources of this one and of the protocols."""
     sources = sorted(name for name in sys.modules if name in PROTOCOLS or name.split(".")[0] == "melm")
-    hashes = {name: hashlib.sha256(Path(str(sys.modules[name].__file__)).read_bytes()).hexdigest() for name in sources}
+    hashes = {name: _hash(Path(str(sys.modules[name].__file__))) for name in sources}
     return hashes | {library: version(library) for library in LIBRARIES}
+
+
+@cache
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -71,7 +71,7 @@ class Scope:
 
 FULL = Scope()
 QUICK = Scope(
-    data_sets=("heart", "ionosphere", "liver-disorders", "sonar"),
+    data_sets=("heart", "liver-disorders", "sonar"),
     separability_repeats=3,
     subsets=2,
     n_starts=2 * STARTS_AT_ONCE,
