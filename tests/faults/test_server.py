@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -175,20 +176,6 @@ def test_a_truncated_file_loses_only_what_was_cut(tmp_path: Path) -> None:
                 deployed.assert_whole(fit)
 
 
-def test_backup_and_restore(tmp_path: Path) -> None:
-    """A copy of the append-only folder is a whole backup; the broker's messages are not needed."""
-    with deployment(tmp_path / "first") as deployed:
-        fit = deployed.store_only(n_starts=2)
-        copy = {path.name: path.read_bytes() for path in (deployed.server.folder / "appendonlydir").iterdir()}
-    folder = tmp_path / "second" / "redis" / "appendonlydir"
-    folder.mkdir(parents=True)
-    for name, content in copy.items():
-        (folder / name).write_bytes(content)
-    with deployment(tmp_path / "second") as restored, restored.worker():
-        restored.wait_for_end(fit)
-        restored.assert_whole(fit)
-
-
 @pytest.mark.faults
 def test_a_worker_waits_for_a_server_that_is_late(tmp_path: Path) -> None:
     with deployment(tmp_path, grace_seconds=NEVER) as deployed, deployed.worker():
@@ -198,3 +185,24 @@ def test_a_worker_waits_for_a_server_that_is_late(tmp_path: Path) -> None:
         fit = deployed.submit(n_starts=2)
         deployed.wait_for_end(fit)
         deployed.assert_whole(fit)
+
+
+@pytest.mark.faults
+def test_a_worker_that_waits_for_the_server_does_not_spin(tmp_path: Path) -> None:
+    """Measured by the time that its parent spends on a processor, all its processes being busy."""
+    with deployment(tmp_path) as deployed, deployed.worker() as worker:
+        fit = deployed.submit(n_starts=2, seconds=8)
+        deployed.wait_for_execution(fit, 2)
+        deployed.server.kill()
+        before = processor_seconds(worker.pid)
+        time.sleep(5)
+        assert processor_seconds(worker.pid) - before < 0.5
+        deployed.server.start()
+        deployed.wait_for_end(fit)
+        deployed.assert_whole(fit)
+
+
+def processor_seconds(pid: int) -> float:
+    """How long a process has run on any processor."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
