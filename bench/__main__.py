@@ -1,4 +1,4 @@
-"""Run measurements and write bench/README.md: `python -m bench [library tables large service] [--quick]`."""
+"""Run measurements and write bench/README.md: `python -m bench [library tables large uploads service] [--quick]`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ PARTS = {
         "library": "The library",
         "tables": "Tables",
         "large": "Large data",
+        "uploads": "Large data through the service",
         "service": "The service",
     }.items()
     if (FOLDER / f"{name}.py").exists()

@@ -108,7 +108,7 @@ def two_processes(quick: bool) -> Measurement:
     _, one = timed_fit(n_rows, time.perf_counter)
     _, two = timed_fit(n_rows, time.perf_counter, n_jobs=2)
     return Measurement(
-        f"Fit of {n_rows:,} x 30 by two processes, times one", two / one, at_most=0.75, note=f"{one:.1f} s"
+        f"Fit of {n_rows:,} x 30 by two processes of the library (n_jobs=2), times one", two / one, note=f"{one:.1f} s"
     )
 
 

@@ -43,12 +43,12 @@ def measurements(quick: bool) -> Iterator[Measurement]:
 
 
 @contextmanager
-def bare_app() -> Iterator[str]:
+def bare_app(redis_url: str = "") -> Iterator[str]:
     """The rival, under the same server settings; gives its address."""
     port = free_port()
     options = ["--port", str(port), "--no-access-log", "--no-proxy-headers", "--no-server-header"]
     command = [sys.executable, "-m", "uvicorn", "bench.bare_app:app", "--log-level", "warning", *options]
-    process = subprocess.Popen(command, cwd=ROOT)
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "MELM_REDIS_URL": redis_url})
     url = f"http://127.0.0.1:{port}"
     try:
         wait_until(lambda: answers(url))
