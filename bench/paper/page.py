@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from bench.paper.entrants import ENTRANTS, MELM, PAPER_LIKE, RIVALS
 from bench.paper.figures import PAPER_STARTS, expected_best
 from bench.paper.published import PIPELINE, SEPARABILITY
 from bench.paper.results import Estimate, Place, Results
-from bench.paper.tasks import Protocol, TableName
+from bench.paper.tasks import Labels, Protocol, TableName
 from melm.comparison import compare
 from melm.rows import Array
 
 TEXT = Path(__file__).with_name("page.md")
 PUBLISHED: Mapping[TableName, Mapping[str, Mapping[str, float]]] = {"pipeline": PIPELINE, "separability": SEPARABILITY}
+TITLES: Mapping[TableName, str] = {"separability": "Pictures (table 3)", "pipeline": "Pipelines (table 2)"}
 NOT_RUN = "–"
 WITHIN = 0.05  # of the best: what the paper calls having found it
 
@@ -25,6 +27,7 @@ WITHIN = 0.05  # of the best: what the paper calls having found it
 def write_page(results: Results, divergences: Mapping[str, Array]) -> str:
     """The whole page."""
     return Template(TEXT.read_text()).substitute(
+        summary=summary(results),
         strict_separability=scores(results, "separability", "strict"),
         strict_pipeline=scores(results, "pipeline", "strict"),
         paper_like_separability=scores(results, "separability", "paper-like"),
@@ -37,6 +40,34 @@ def write_page(results: Results, divergences: Mapping[str, Array]) -> str:
         published_pipeline=beside_published(results, "pipeline"),
         starts=starts(divergences),
     )
+
+
+def summary(results: Results) -> str:
+    """Means over the data sets that were run, one line for each table."""
+    lines = []
+    for table, title in TITLES.items():
+        cells = {entrant.name: _means(results, table, entrant.name) for entrant in ENTRANTS}
+        means = {name: float(np.mean(found)) for name, found in cells.items() if found}
+        tuned = {name: mean for name, mean in means.items() if name.startswith(f"{MELM.method} ")}
+        others = {name: mean for name, mean in means.items() if name.split()[0] != MELM.method}
+        shuffled = _means(results, table, MELM.name, "shuffled")
+        if MELM.name not in means or not others or not shuffled:
+            continue
+        published = float(np.mean([PUBLISHED[table][MELM.method][name] for name in results.data_sets]))
+        best_other = max(others, key=lambda name: others[name])
+        lines.append(
+            f"- {title}, strict, mean over {len(cells[MELM.name])} data sets: MELM {_number(means[MELM.name])}"
+            + "".join(f", {name} {_number(mean)}" for name, mean in tuned.items())
+            + f"; the best other method, {best_other}, {_number(others[best_other])}"
+            + (f"; NCA {_number(others['nca'])}" if "nca" in others else "")
+            + f"; the paper's MELM {_number(published)}. With shuffled labels MELM has {_number(np.mean(shuffled))}.\n"
+        )
+    return "".join(lines)
+
+
+def _means(results: Results, table: TableName, entrant: str, labels: Labels = "true") -> list[float]:
+    estimates = [results.estimate(Place(table, "strict", name, entrant, labels)) for name in results.data_sets]
+    return [estimate.mean for estimate in estimates if estimate is not None]
 
 
 def scores(results: Results, table: TableName, protocol: Protocol) -> str:
@@ -185,7 +216,7 @@ def _mean(cells: Sequence[Estimate | None]) -> str:
     return _number(float(np.mean(run))) if len(run) == len(cells) else NOT_RUN
 
 
-def _number(value: float) -> str:
+def _number(value: float | np.floating[Any]) -> str:
     """Three decimals without the leading zero, as the paper prints them."""
     text = f"{value:.3f}"
     return text[1:] if text.startswith("0") else text

@@ -18,7 +18,7 @@ from bench.paper.strict import FOLDS
 from bench.paper.tasks import Labels, Protocol, TableName
 from melm.rows import Array
 
-DECIMALS = 6
+DECIMALS = 4
 
 
 @dataclass(frozen=True)

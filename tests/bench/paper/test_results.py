@@ -22,7 +22,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     written = Results([LINE, replace(LINE, fold=1, svm=2 / 3, believed="")])
     written.write(tmp_path / "results.csv")
     read = Results.read(tmp_path / "results.csv")
-    assert read.lines == [LINE, replace(LINE, fold=1, svm=0.666667, believed="")]
+    assert read.lines == [LINE, replace(LINE, fold=1, svm=0.6667, believed="")]
     read.write(tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "results.csv").read_bytes()
 
