@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fe
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test faults fuzz lint format bench paper lock clean
+.PHONY: help up test faults fuzz load lint format bench paper lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -23,11 +23,14 @@ up: $(READY) ## Start server, worker and API, and print the address (ARGS="--por
 test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient")
 	@$(BIN)/pytest -q $(ARGS)
 
-faults: $(READY) ## Run every fault scenario, the long ones too (ARGS="-k server")
+faults: $(READY) ## Run every fault scenario and print what each cost (FAULT_REPEATS=3 CHAOS_SECONDS=1800 ARGS="-k server")
 	@FAULT_REPEATS=$${FAULT_REPEATS:-3} $(BIN)/pytest -q -m "" tests/faults $(ARGS)
 
 fuzz: $(READY) ## Feed every parser what it does not expect, for ten minutes (ARGS="--seconds 60")
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+load: $(READY) ## Put the service under load for a minute (ARGS="--seconds 600")
+	@$(BIN)/python -m bench.load $(ARGS)
 
 lint: $(READY) ## Check style, types, the direction of imports and the compose file; changes nothing
 	@$(BIN)/ruff check
