@@ -16,7 +16,7 @@ from tests.faults.deployment import TALLIES, Tally
 
 REPEATS = int(os.environ.get("FAULT_REPEATS", "1"))
 HEADER = ("", "scenario", "repeats", "fits", "lost", "duplicated", "recovery: median", "worst")
-seen: defaultdict[tuple[int, str], list[Tally]] = defaultdict(list)  # by scenario
+seen: defaultdict[tuple[int, str], list[list[Tally]]] = defaultdict(list)  # by scenario, one item a repeat
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def tallied(request: pytest.FixtureRequest) -> Iterator[None]:
     params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
     for mark in request.node.iter_markers("scenario"):
         number, words = mark.args
-        seen[number, words.format(**params)] += TALLIES
+        seen[number, words.format(**params)].append(list(TALLIES))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -47,18 +47,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if REPEATS == 1:
         return
     terminalreporter.section("faults")
-    rows = [HEADER, ("---",) * len(HEADER), *(row(*scenario, tallies) for scenario, tallies in sorted(seen.items()))]
+    rows = [HEADER, ("---",) * len(HEADER), *(row(*scenario, repeats) for scenario, repeats in sorted(seen.items()))]
     for each in rows:
         terminalreporter.write_line(f"| {' | '.join(each)} |")
 
 
-def row(number: int, words: str, tallies: list[Tally]) -> tuple[str, ...]:
+def row(number: int, words: str, repeats: list[list[Tally]]) -> tuple[str, ...]:
     """One scenario over all its repeats."""
+    tallies = [tally for repeat in repeats for tally in repeat]
     recoveries = [seconds for tally in tallies for seconds in tally.recovery_seconds]
     return (
-        str(number),
+        str(number or ""),
         words,
-        str(len(tallies)),
+        str(len(repeats)),
         str(sum(tally.n_fits for tally in tallies)),
         str(sum(tally.n_lost for tally in tallies)),
         str(sum(tally.n_duplicated for tally in tallies)),

@@ -205,8 +205,7 @@ class Deployment:
         fit = self.get(fit)
         assert fit.status is Status.SUCCEEDED, fit.error
         assert self.n_duplicated(fit) == 0
-        n_starts = int(fit.params["n_starts"])
-        assert self.event_types(fit).count("start_done") == n_starts + min(n_starts, N_POLISHED)
+        assert self.event_types(fit).count("start_done") == n_units(fit)
         file = self.store.models.file(TENANT, fit.model_id or "")
         assert decode(file)["projection"].tobytes() == fault_free(fit)
         assert len(self.models_of(fit)) == 1
@@ -214,13 +213,11 @@ class Deployment:
     def n_duplicated(self, fit: FitRecord) -> int:
         """How often something was stored again that a fit may have once: a unit's result, its end, its model."""
         types = self.event_types(fit)
-        n_starts = int(fit.params["n_starts"])
         n_ends = sum(types.count(status) for status in ("succeeded", "failed", "canceled"))
-        return (
-            max(types.count("start_done") - n_starts - min(n_starts, N_POLISHED), 0)
-            + max(n_ends - fit.attempts, 0)
-            + max(len(self.models_of(fit)) - 1, 0)
-        )
+        n_results = (
+            types.count("start_done") if fit.method == "stand_in" else 0
+        )  # others: more than one a start
+        return max(n_results - n_units(fit), 0) + max(n_ends - fit.attempts, 0) + max(len(self.models_of(fit)) - 1, 0)
 
     def models_of(self, fit: FitRecord) -> list[ModelRecord]:
         """The models that the fit left behind: one, or none."""
@@ -247,6 +244,12 @@ class Deployment:
             again = [run for run in after if (run.fit_id, run.unit) in before]
             if after:
                 yield (again or after)[0].at - fault
+
+
+def n_units(fit: FitRecord) -> int:
+    """How many units the stand-in makes of a fit: its starts, and the best of them once more."""
+    n_starts = int(fit.params["n_starts"])
+    return n_starts + min(n_starts, N_POLISHED)
 
 
 def fault_free(fit: FitRecord) -> bytes:

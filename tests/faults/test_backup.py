@@ -36,9 +36,8 @@ def copy_append_only_folder(server: RedisServer, backup: Path) -> None:
 
 def copy_snapshot(server: RedisServer, backup: Path) -> None:
     """While the server runs, and takes writes."""
-    before = server.client.info("persistence")["rdb_saves"]
     server.client.bgsave()
-    wait_until(lambda: server.client.info("persistence")["rdb_saves"] > before)
+    wait_until(lambda: server.client.info("persistence")["rdb_bgsave_in_progress"] == 0)
     backup.mkdir(parents=True)
     shutil.copy(server.folder / "dump.rdb", backup)
 
@@ -79,6 +78,7 @@ def test_a_restored_server_goes_on(
         with restored.api() as api, api.client() as client:
             answer = client.post(f"/v1/models/{done.model_id}/transform", json={"X": X[:5].tolist()})
             assert answer.json()["Z"] == fault_free(FEW).transform(X[:5]).tolist()
+        restored.fits += [done, under_way]
         ended = restored.wait_for_end(under_way, 60)
         assert ended.status is Status.SUCCEEDED, ended.error
         model = model_file.load(restored.store.models.file(TENANT, ended.model_id or ""))

@@ -23,8 +23,9 @@ from tests.faults.deployment import TENANT, Deployment, deployment
 from tests.servers import wait_until
 from worker.contract.records import FitRecord
 
-NETWORK = "10.98.76"
-BRIDGE = "melm-bridge"
+NUMBER = os.getpid() % 10_000  # so that several runs on one machine do not meet
+NETWORK = f"10.98.{NUMBER % 250}"
+BRIDGE = f"melm{NUMBER}"
 CUT_SECONDS = 20.0
 KEY = "a key, since the API listens on a network"
 
@@ -37,8 +38,8 @@ def namespaces_can_be_made() -> bool:
     if shutil.which("ip") is None or os.geteuid() != 0:
         return False
     with suppress(subprocess.CalledProcessError):
-        ip("netns", "add", "melm-probe")
-        ip("netns", "delete", "melm-probe")
+        ip("netns", "add", BRIDGE)
+        ip("netns", "delete", BRIDGE)
         return True
     return False
 
@@ -47,8 +48,11 @@ def namespaces_can_be_made() -> bool:
 class Host:
     """A network namespace with one link."""
 
-    name: str
     number: int
+
+    @property
+    def name(self) -> str:
+        return f"{BRIDGE}-{self.number}"
 
     @property
     def address(self) -> str:
@@ -80,10 +84,10 @@ class Host:
 class Hosts:
     """Who is where."""
 
-    store: Host = Host("melm-store", 2)
-    api: Host = Host("melm-api", 3)
-    worker: Host = Host("melm-worker1", 4)
-    other_worker: Host = Host("melm-worker2", 5)
+    store: Host = Host(2)
+    api: Host = Host(3)
+    worker: Host = Host(4)
+    other_worker: Host = Host(5)
 
     def __iter__(self) -> Iterator[Host]:
         return iter((self.store, self.api, self.worker, self.other_worker))
