@@ -54,12 +54,13 @@ def restore_snapshot(backup: Path, folder: Path) -> None:
         wait_until(lambda: server.client.info("persistence")["aof_rewrite_in_progress"] == 0)
 
 
+@pytest.mark.faults
 @pytest.mark.scenario(0, "restored from a copy of the {how}")
 @pytest.mark.parametrize(
     ("how", "back_up", "restore"),
     [
         ("append-only folder", copy_append_only_folder, restore_append_only_folder),
-        pytest.param("snapshot", copy_snapshot, restore_snapshot, marks=pytest.mark.faults),
+        ("snapshot", copy_snapshot, restore_snapshot),
     ],
 )
 def test_a_restored_server_goes_on(

@@ -51,6 +51,7 @@ def test_a_killed_worker_is_followed_by_the_next(tmp_path: Path) -> None:
         assert all(deployed.times_run(fit)[unit] == 1 for unit in done)
 
 
+@pytest.mark.faults
 @pytest.mark.scenario(10, "worker frozen beyond its lease")
 def test_a_frozen_worker_loses_its_unit_and_is_refused_later(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed, deployed.worker(worker_processes=1) as frozen:
