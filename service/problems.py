@@ -39,7 +39,7 @@ def answer_known(request: Request, error: Exception) -> Response:
     """The problem of an exception that stands in the table."""
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        logger.error("%s", error)
+        logger.error("%s", error if error.__cause__ is None else f"{error} {error.__cause__}")
     headers = dict(getattr(error, "headers", {}))
     if seconds := getattr(error, "retry_after_seconds", None):
         headers["Retry-After"] = str(seconds)
