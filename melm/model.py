@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Model:
     encoder: Encoder | None = None  # from rows of a table, where it had gaps or categories, to rows of X
     id_name: str | None = None  # the column of the table that names its rows
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The columns that a row has, by name: the features themselves where there is no encoder."""
         if self.encoder is not None:
@@ -51,10 +52,8 @@ class Model:
 
     def transform(self, X: npt.NDArray[Any]) -> Array:
         """Rows in the projected space (n, k)."""
-        Z = np.empty((len(X), self.projection.shape[1]))
-        for block in blocks(len(X), X.shape[1] * 8):
-            Z[block] = (X[block] - self.offset) @ self.projection
-        return Z
+        parts: list[Array] = [(X[block] - self.offset) @ self.projection for block in blocks(len(X), X.shape[1] * 8)]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.projection.shape[1])), *parts])
 
     def predict(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The most probable label of each row."""

@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Iterable
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service import problems
+from service.errors import RequestError
+from worker.contract.errors import ContractError
 
 
-class DirectRoute(APIRoute):
-    """Calls such a handler itself: looking for dependencies that are not there takes as long as a small prediction."""
+class DirectRoutes:
+    """ASGI middleware that calls such handlers itself: FastAPI's way to them takes longer than a small prediction.
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler, or FastAPI's way to it where it asks for more."""
-        endpoint = self.endpoint
-        if set(inspect.signature(endpoint).parameters) != {"request", *self.param_convertors}:
-            return super().get_route_handler()
+    To FastAPI they stay routes like any other, which document themselves and refuse wrong methods.
+    """
 
-        async def handle(request: Request) -> Response:
-            response: Response = await endpoint(request, **request.path_params)
-            return response
+    def __init__(self, app: ASGIApp, owner: FastAPI, routes: Iterable[BaseRoute]) -> None:
+        self._app = app
+        self._owner = owner
+        self._routes = [
+            (route, route.path_regex, frozenset(route.methods or ()))
+            for route in routes
+            if isinstance(route, APIRoute) and is_direct(route)
+        ]
 
-        return handle
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for one of the handlers; pass on all others."""
+        if scope["type"] == "http":
+            path = scope["path"].removeprefix(self._owner.root_path)
+            for route, pattern, methods in self._routes:
+                match = pattern.match(path)
+                if match is not None and scope["method"] in methods:
+                    scope.update(app=self._owner, route=route, path_params=match.groupdict())
+                    await answer(route, Request(scope, receive), send)
+                    return
+        await self._app(scope, receive, send)
+
+
+def is_direct(route: APIRoute) -> bool:
+    """Whether a route's handler asks for the request and what stands in the path, and for nothing else."""
+    return set(inspect.signature(route.endpoint).parameters) == {"request", *route.param_convertors}
+
+
+class DirectResponse(Response):
+    """An answer whose headers are ready: FastAPI's own looks through them, and encodes them, each time."""
+
+    def __init__(self, content: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+        self.status_code = 200
+        self.background = None
+        self.body = content
+        self.raw_headers = [(b"content-length", str(len(content)).encode()), *headers]
+
+
+async def answer(route: APIRoute, request: Request, send: Send) -> None:
+    """What the handler answers, or the problem that it meets."""
+    try:
+        response = await route.endpoint(request, **request.path_params)
+    except (RequestError, ContractError) as error:
+        response = problems.answer_known(request, error)
+    await response(request.scope, request.receive, send)

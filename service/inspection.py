@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +50,8 @@ def check_input(table: Table, n_features: int, feature_names: Sequence[str] | No
         if missing:
             raise Invalid([FieldError("", f"columns are missing: {', '.join(missing)}")])
         X = X[:, [table.feature_names.index(name) for name in feature_names]]
-    errors = list(finite_errors(X, ""))
+    # A sum of squares is finite unless a cell is not, or is so large that all are looked at one by one.
+    errors = [] if isfinite(np.vdot(X, X)) else finite_errors(X, "")
     if X.shape[1] != n_features:
         errors.append(FieldError("/X", f"rows have {X.shape[1]} values, the model takes {n_features}"))
     if errors:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
@@ -25,32 +26,34 @@ class JsonFormatter(logging.Formatter):
         members = {name: value for name, value in record.__dict__.items() if name not in PLAIN}
         if record.exc_info:
             members["exception"] = self.formatException(record.exc_info)
-        return line(record.levelname.lower(), record.name, record.getMessage(), members).decode()
+        members.setdefault("request_id", request_id.get())
+        return line(record.created, record.levelname.lower(), record.name, record.getMessage(), members).decode()
 
 
-def line(level: str, logger: str, message: str, members: dict[str, Any]) -> bytes:
+def line(at: float, level: str, logger: str, message: str, members: dict[str, Any]) -> bytes:
     """A line of the log."""
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    entry = {"at": at, "level": level, "logger": logger, "message": message, "request_id": request_id.get(), **members}
+    when = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    entry = {"at": when, "level": level, "logger": logger, "message": message, **members}
     return msgspec.json.encode(entry, enc_hook=str)
 
 
 class RequestLog:
-    """Lines of requests, written a few times a second: a system call for each costs as much as a small request."""
+    """Lines of requests, made and written a few times a second: one by one they cost as much as a small request."""
 
     def __init__(self) -> None:
-        self._lines: list[bytes] = []
+        self._noted: list[tuple[float, dict[str, Any]]] = []
 
     def add(self, members: dict[str, Any]) -> None:
         """Note a request; its line is written soon."""
-        if not self._lines:
+        if not self._noted:
             asyncio.get_running_loop().call_later(WRITE_SECONDS, self.write)
-        self._lines.append(line("info", "service.request", "request", members))
+        self._noted.append((time.time(), members))
 
     def write(self) -> None:
         """Write what has been noted."""
-        lines, self._lines = self._lines, []
-        if lines:
+        noted, self._noted = self._noted, []
+        if noted:
+            lines = [line(at, "info", "service.request", "request", members) for at, members in noted]
             sys.stderr.buffer.write(b"\n".join([*lines, b""]))
             sys.stderr.flush()
 

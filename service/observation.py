@@ -23,7 +23,7 @@ QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few
 
 
 class Observation:
-    """ASGI middleware, plain so that it costs little."""
+    """The outermost ASGI middleware, plain so that it costs little."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, log: logs.RequestLog) -> None:
         self._app = app
@@ -36,24 +36,24 @@ class Observation:
             await self._app(scope, receive, send)
             return
         began_at = time.perf_counter()
-        scope["request_id"] = id_of(scope)
-        token = logs.request_id.set(scope["request_id"])
+        request_id = scope["request_id"] = id_of(scope)
+        token = logs.request_id.set(request_id)
+        added = [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]
         status = 0
 
         async def send_observed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                request_id = (b"x-request-id", scope["request_id"].encode())
-                message["headers"] = [*message["headers"], request_id, (b"x-content-type-options", b"nosniff")]
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
         try:
             await self._app(scope, receive, send_observed)
-        except Exception:
+        except Exception as error:
             logger.exception("unexpected failure")
             if status == 0:
-                await problems.answer_unknown(Request(scope))(scope, receive, send_observed)
+                await problems.answer_unknown(Request(scope), error)(scope, receive, send_observed)
         finally:
             self._note(scope, status, time.perf_counter() - began_at)
             logs.request_id.reset(token)
@@ -65,7 +65,13 @@ class Observation:
         self._metrics.request_timer(method, route).observe(seconds)
         if route in QUIET_ROUTES or not logger.isEnabledFor(logging.INFO):
             return
-        members = {"method": scope["method"], "route": route, "status": status, "seconds": round(seconds, 6)}
+        members = {
+            "request_id": scope["request_id"],
+            "method": scope["method"],
+            "route": route,
+            "status": status,
+            "seconds": round(seconds, 6),
+        }
         if fit_id := scope.get("path_params", {}).get("fit_id") or scope.get("fit_id"):
             members["fit_id"] = fit_id
         if tenant := scope.get("tenant"):

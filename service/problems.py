@@ -33,6 +33,7 @@ def install(app: FastAPI, allowed_methods: Callable[[str], Sequence[str]]) -> No
         app.add_exception_handler(kind, answer_known)
     app.exception_handler(RequestValidationError)(answer_validation)
     app.exception_handler(HTTPException)(answer_http)
+    app.add_exception_handler(Exception, answer_unknown)
 
 
 def answer_known(request: Request, error: Exception) -> Response:
@@ -56,7 +57,7 @@ def answer_validation(request: Request, error: RequestValidationError) -> Respon
     return answer_known(request, Invalid(map(as_field_error, error.errors())))
 
 
-def answer_unknown(request: Request) -> Response:
+def answer_unknown(request: Request, error: Exception) -> Response:
     """The problem of an exception that nobody expected; what it was stands in the log, under the request's id."""
     return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed; its log says why.")
 

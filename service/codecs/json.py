@@ -85,7 +85,7 @@ def to_table(parsed: Body, limits: Limits, pointer: str = "") -> Table:
 def by_position(rows: list[list[float]], limits: Limits, pointer: str) -> Array:
     """Rows of equal length as (n, d) float64."""
     n_columns = len(rows[0]) if rows else 0
-    if any(len(row) != n_columns for row in rows):
+    if len(set(map(len, rows))) > 1:
         raise Invalid(ragged(rows, n_columns, pointer))
     check_size(len(rows), n_columns, limits)
     X = np.fromiter(chain.from_iterable(rows), np.float64, len(rows) * n_columns)

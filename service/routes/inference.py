@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from service import examples, scoring
-from service.codecs import Answer, codec_for_answer, codec_for_body
+from service.codecs import CODECS, Answer, codec_for_answer, codec_for_body
 from service.dependencies import Body, ContextDep, ModelId, PredictTenant, authorize, get_body, get_context
-from service.direct_route import DirectRoute
+from service.direct_route import DirectResponse
 from service.inspection import check_known_labels
 from service.model_cache import CachedModel
 from service.openapi import body, problems
@@ -21,9 +21,11 @@ from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
 from service.security import Scope
 from service.table_query import CSV_PARAMETERS, TableQuery, parse_query
 
-router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"], route_class=DirectRoute)
+router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 
 INLINE_BYTES = 4096  # bodies up to this size are answered at once: a thread would cost more than the work
+CHARSET = {"text/csv": "; charset=utf-8"}
+HEADERS = {kind: [(b"content-type", (kind + CHARSET.get(kind, "")).encode()), (b"vary", b"Accept")] for kind in CODECS}
 MAX_HEADER = 6000  # what proxies let through
 NEGOTIATED = """Body and answer may also be `text/csv`, `application/x-npy`, `application/x-npz`,
 `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`; Content-Type and Accept say which."""
@@ -55,18 +57,18 @@ async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, R
         cached = await run_in_threadpool(context.models.get, tenant, model_id)
         encoded, answer = await run_in_threadpool(work, cached)
     context.metrics.count_payload("out", writer.media_type, len(encoded))
-    headers = {"Melm-Model-Id": cached.id, "Vary": "Accept"}
+    headers = [(b"melm-model-id", cached.id.encode()), *HEADERS[writer.media_type]]
     if answer.warnings:
-        headers["Melm-Warnings"] = as_header(answer.warnings)
-    return Response(encoded, headers=headers, media_type=writer.media_type)
+        headers.append((b"melm-warnings", as_header(answer.warnings)))
+    return DirectResponse(encoded, headers)
 
 
-def as_header(warnings: Sequence[str]) -> str:
+def as_header(warnings: Sequence[str]) -> bytes:
     """As many of the warnings as a header holds, as JSON."""
     shown = list(warnings)
     while len(dumps(shown)) > MAX_HEADER:
         shown.pop()
-    return dumps(shown)
+    return dumps(shown).encode()
 
 
 def transform_rows(cached: CachedModel, rows: Rows) -> Answer:
