@@ -163,10 +163,9 @@ class Deployment:
         self.fits.append(fit)
         return fit
 
-    def fault(self) -> float:
+    def fault(self) -> None:
         """Something is about to go wrong, or is right again: the recovery that follows is timed from here."""
         self.faults.append(time.monotonic())
-        return self.faults[-1]
 
     def get(self, fit: FitRecord) -> FitRecord:
         """The fit as it stands now."""
@@ -214,9 +213,7 @@ class Deployment:
         """How often something was stored again that a fit may have once: a unit's result, its end, its model."""
         types = self.event_types(fit)
         n_ends = sum(types.count(status) for status in ("succeeded", "failed", "canceled"))
-        n_results = (
-            types.count("start_done") if fit.method == "stand_in" else 0
-        )  # others: more than one a start
+        n_results = types.count("start_done") if fit.method == "stand_in" else 0  # others: more than one a start
         return max(n_results - n_units(fit), 0) + max(n_ends - fit.attempts, 0) + max(len(self.models_of(fit)) - 1, 0)
 
     def models_of(self, fit: FitRecord) -> list[ModelRecord]:

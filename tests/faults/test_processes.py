@@ -22,11 +22,10 @@ def test_a_killed_child_is_replaced_and_its_unit_resumed(tmp_path: Path) -> None
     ):
         fit = deployed.submit(n_starts=3, seconds=0.4)
         first = deployed.wait_for_execution(fit)
-        fault_at = deployed.fault()
+        deployed.fault()
         kill(first.pid)
         again = deployed.wait_for_execution(fit, 2, unit=first.unit)
         assert again.pid != first.pid
-        assert again.at - fault_at < 5
         assert deployed.wait_for_end(fit).recoveries == 1
         deployed.assert_whole(fit)
         assert deployed.times_run(fit) == {first.unit: 2} | {
