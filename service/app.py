@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service import logs, openapi, problems
 from service.dependencies import Context
 from service.direct_route import DirectRoutes
-from service.metrics import Metrics
+from service.metrics import Metrics, shared_folder
 from service.model_cache import ModelCache
 from service.observation import Observation
 from service.routes import aliases, datasets, fits, inference, models, operation, page, report, samples
@@ -59,7 +59,7 @@ def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) 
         dispatcher=dispatcher,
         settings=settings,
         keyring=Keyring(settings.keys, Path(settings.keys_file) if settings.keys_file else None),
-        rate_limit=RateLimit(settings.requests_per_second),
+        rate_limit=RateLimit(settings.requests_per_second, folder / "rates" if (folder := shared_folder()) else None),
         models=ModelCache(store, settings.model_cache_bytes, settings.model_check_seconds),
         metrics=metrics,
         watch=Watch(settings),

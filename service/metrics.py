@@ -39,6 +39,12 @@ def shared_by(n_processes: int) -> Iterator[None]:
         yield
 
 
+def shared_folder() -> Path | None:
+    """That folder; None where a process is alone."""
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    return None if folder is None else Path(folder)
+
+
 def remove_left_behind(root: Path) -> None:
     """Remove the folders of processes that were killed. Whose folder it is stands in its name."""
     for folder in root.glob(f"{FOLDER}-*-*-*-*"):

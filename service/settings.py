@@ -24,7 +24,7 @@ class ServiceSettings(Settings):
     keys_file: str = setting("", "The file that `melm keys` writes; changes are taken up without a restart.")
     user_header: str = setting("", "A header in which a trusted proxy names the user, who becomes the tenant.")
     trusted_proxies: str = setting("127.0.0.1", "The addresses, separated by commas, from which that header counts.")
-    requests_per_second: float = setting(1000.0, "Requests per key and process; more are refused. Zero means no limit.")
+    requests_per_second: float = setting(1000.0, "Requests per key, by all processes. Zero means no limit.")
     max_body_bytes: int = setting(128 * 1024 * 1024, "The largest body, as sent and as decompressed.")
     max_upload_bytes: int = setting(1024**3, "The same for a dataset that is not JSON, which is not held in memory.")
     max_rows: int = setting(10_000_000, "The most rows of one body.")

@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,20 @@ def test_rate_limit_refills() -> None:
     assert limit.allows(b"b")
     now[0] += 0.5
     assert [limit.allows(b"a") for _ in range(2)] == [True, False]
+
+
+def test_rate_limit_of_zero_is_none() -> None:
+    limit = RateLimit(0)
+    assert all(limit.allows(b"a") for _ in range(100))
+
+
+def test_rate_limit_holds_over_processes(tmp_path: Path) -> None:
+    count = "from service.security import RateLimit; import pathlib, sys; "
+    count += "limit = RateLimit(50, pathlib.Path(sys.argv[1]), clock=lambda: 5.0); "
+    count += "print(sum(limit.allows(b'a') for _ in range(100)))"
+    command = [sys.executable, "-c", count, str(tmp_path / "rates")]
+    processes = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert sum(int(process.communicate()[0]) for process in processes) == 50
 
 
 class TestBinding:
@@ -193,6 +208,20 @@ class TestOverHttp:
         for token in TOKENS.values():
             assert token not in log
             assert hashlib.sha256(token.encode()).hexdigest() not in log
+
+
+def test_the_rate_limit_is_that_of_all_processes(server: RedisServer, folder: Path) -> None:
+    token = uuid.uuid4().hex
+    log = folder / "several.log"
+    with api_process(server.url, log, keys=line(token), requests_per_second=2, api_processes=3) as api:
+        began_at = time.monotonic()
+        statuses = []
+        for _ in range(100):  # each by a connection of its own, which any of the processes may take
+            with api.client(token) as client:
+                statuses.append(client.get("/v1/models").status_code)
+        seconds = time.monotonic() - began_at
+    assert statuses.count(200) + statuses.count(429) == 100
+    assert 2 <= statuses.count(200) <= 2 + 2 * seconds
 
 
 def test_user_named_by_a_trusted_proxy(server: RedisServer, folder: Path) -> None:
