@@ -74,7 +74,7 @@ def class_lattice(densities: ClassDensities) -> Lattice | None:
     for c in range(n_classes):
         padded = np.zeros(shape, dtype=np.complex128)
         padded[np.ix_(*(np.arange(-m, m + 1) for m in grid.modes))] = psi[c]
-        values[c] = np.maximum(np.fft.fftshift(fftn(padded)).real, 0.0)
+        values[c] = np.maximum(np.fft.fftshift(fftn(padded, overwrite_x=True).real), 0.0)
     values *= np.prod(grid.step / (2 * np.pi))
     axes = [
         center + (np.arange(size) - size // 2) * (2 * np.pi / step / size)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from melm.potential import Pair, rotate, whitening_basis
 from melm.potential.exact import exact_cost
 from melm.potential.transform import Modes, Nonuniform, Separable
-from melm.rows import Array
+from melm.rows import Array, blocks
 
 Rows: TypeAlias = npt.NDArray[np.intp]
 
@@ -100,7 +100,7 @@ def _grid(
             excess=float(np.prod(finest * widest)),
         )
 
-    ends = np.array([[u.min(axis=0), u.max(axis=0)] for u in (rotate(Z[c], basis) for c in classes)])  # (C, 2, k)
+    ends = np.array([_ends(Z[c], basis) for c in classes])  # (C, 2, k)
     whole = cover(ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), {})
     if n_rows < TRIMMED_ROWS or (whole and np.prod(2 * np.array(whole.modes) + 1) <= n_rows):
         return whole
@@ -111,6 +111,13 @@ def _grid(
         far = {c: np.flatnonzero(((u < low) | (u > high)).any(axis=1)) for c, u in U.items()}
         candidates.append(cover(low, high, far))
     return min((grid for grid in candidates if grid), key=lambda grid: grid.cost, default=None)
+
+
+def _ends(Z: Array, basis: Array) -> Array:
+    """The least and the largest value on each axis of the basis: (2, k)."""
+    rotated = (rotate(Z[block], basis) for block in blocks(len(Z), 8 * len(basis)))
+    ends = np.array([[u.min(axis=0), u.max(axis=0)] for u in rotated])
+    return np.array([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
 
 
 def _bulk(U: list[Array], share: float) -> tuple[Array, Array]:
