@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from melm.csv_table import CsvOptions
@@ -159,7 +159,17 @@ class TestRefusal:
 
     @pytest.mark.parametrize(
         "body",
-        [{"X": [[1]], "rows": [{"a": 1}]}, {}, [], {"X": 1}, {"X": [[1]], "y": [1, "a"]}, {"rows": [{"a": 1}, {}]}],
+        [
+            *(
+                {"X": [[1]], "rows": [{"a": 1}]},
+                {},
+                [],
+                {"X": 1},
+                {"X": [[1]], "y": [1, "a"]},
+                {"rows": [{"a": 1}, {}]},
+            ),
+            *({"X": [[True]]}, {"X": [[1, False]]}, {"X": [{}]}, {"X": [[[1]]]}, {"X": [None]}, {"X": [[10**400]]}),
+        ],
     )
     def test_json_of_another_shape(self, body: Any) -> None:
         with pytest.raises(Invalid):
@@ -348,6 +358,14 @@ class TestFuzz:
         assert JSON.decode(body, LIMITS, None).X.tolist() == rows
         text = "\n".join(["a,b", *(",".join(map(repr, row)) for row in rows)])
         assert CSV.decode(text.encode(), LIMITS, None).X.tolist() == rows
+
+    @given(st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?", fullmatch=True))
+    @example("9007199254740993")  # between two doubles
+    @example("18446744073709551616")  # beyond 64 bits
+    @example("2.2250738585072011e-308")  # the largest that is not normal
+    def test_json_numbers_are_rounded_as_python_rounds_them(self, text: str) -> None:
+        (number,) = JSON.decode(f'{{"X": [[{text}]]}}'.encode(), LIMITS, None).X.ravel()
+        assert float(number).hex() == float(text).hex()
 
 
 class TestEncode:
