@@ -163,7 +163,7 @@ def as_upload(found: Sorted, labels: Array) -> Upload:
     numbers = np.ascontiguousarray(features.numbers)
     for block in blocks(*numbers.shape):
         numbers[block][np.isnan(numbers[block])] = np.nan  # one of the many, so that equal tables have equal hashes
-    part = TablePart(features.text_names, features.codes, features.categories, found.ids, found.groups)
+    part = TablePart(features.text_names, features.codes, features.categories, found.ids, found.id_name, found.groups)
     return Upload(numbers, labels, features.names, part)
 
 
@@ -174,8 +174,7 @@ def labelled_rows(upload: Upload) -> Labelled:
         return Labelled.check(upload.X, upload.y, None if names is None else list(names))
     numbers = tuple(name for name in names if name not in part.text_names)
     table = Table(names, numbers, upload.X, part.text_names, part.codes, part.categories)
-    id_name = next((column.name for column in upload.columns or () if column.role == Role.ID), None)
-    return Labelled.of_table(table, upload.y, part.groups, id_name)
+    return Labelled.of_table(table, upload.y, part.groups, part.id_name)
 
 
 def describe(table: Table, roles: Mapping[str, Proposal]) -> list[ColumnRecord]:

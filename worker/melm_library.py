@@ -10,7 +10,6 @@ from melm.labelled import Labelled
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Plan, Result, Unit
-from melm.roles import Role
 from melm.table import Table
 from melm.validation import Validation
 from worker.contract.records import DatasetRecord, FitRecord
@@ -28,8 +27,7 @@ class MelmLibrary:
             return Labelled.check(X, y, names)
         numbers = tuple(name for name in names if name not in part.text_names)
         table = Table(tuple(names), numbers, X, part.text_names, part.codes, part.categories)
-        id_name = next((column.name for column in record.columns or () if column.role == Role.ID), None)
-        return Labelled.of_table(table, y, part.groups, id_name)
+        return Labelled.of_table(table, y, part.groups, part.id_name)
 
     def plan(self, fit: FitRecord, data: Labelled) -> Plan[Model]:
         """The plan of a fit."""

@@ -58,7 +58,10 @@ def create_dataset(
         context.store,
         tenant,
         idempotency,
-        find=lambda dataset_id: (context.store.datasets.get(tenant, dataset_id), True),
+        find=lambda dataset_id: (
+            context.store.datasets.get(tenant, dataset_id),
+            idempotency is None or not context.store.requests.found(tenant, idempotency),
+        ),
         make=lambda: context.store.datasets.create(
             tenant,
             upload.X,

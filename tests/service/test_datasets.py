@@ -69,6 +69,15 @@ def test_a_key_makes_one_dataset(client: httpx2.Client) -> None:
     assert client.post("/v1/datasets", json=body | {"name": "x"}, headers=headers).status_code == 422
 
 
+def test_a_key_is_answered_again_as_it_was_the_first_time(client: httpx2.Client) -> None:
+    X, y = sample(uuid.uuid4().int)
+    body = {"X": X.tolist(), "y": y}
+    created = client.post("/v1/datasets", json=body)
+    headers = {"Idempotency-Key": uuid.uuid4().hex}
+    answers = [client.post("/v1/datasets", json=body, headers=headers) for _ in range(2)]
+    assert [(each.status_code, each.json()["id"]) for each in answers] == [(200, created.json()["id"])] * 2
+
+
 def test_expiry_leaves_a_tombstone(tmp_path: Path) -> None:
     with (
         redis_server(tmp_path / "redis") as server,

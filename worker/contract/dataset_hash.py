@@ -7,10 +7,10 @@
 2. the values of X, row by row, little-endian.
 
 A table with text, gaps, ids or groups has more in its header: `"categories": [[...], ...]` (the sorted values of each
-column of text), `"groups": [...] or null`, `"ids": [...] or null`, `"text_names": [...]`. X holds its columns of
-numbers, with the NaN of bits 7ff8000000000000 for gaps; `feature_names` names all columns and `shape` is that of X.
-After X come the codes of the columns of text (places in `categories`, -1 for gaps), row by row, as little-endian 32-bit
-integers.
+column of text), `"groups": [...] or null`, `"id_name": "..." or null`, `"ids": [...] or null`, `"text_names": [...]`.
+X holds its columns of numbers, with the NaN of bits 7ff8000000000000 for gaps; `feature_names` names all columns and
+`shape` is that of X. After X come the codes of the columns of text (places in `categories`, -1 for gaps), row by row, as
+little-endian 32-bit integers.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def content_hash(
         header |= {
             "categories": part.categories,
             "groups": None if part.groups is None else part.groups.tolist(),
+            "id_name": part.id_name,
             "ids": None if part.ids is None else part.ids.tolist(),
             "text_names": part.text_names,
         }

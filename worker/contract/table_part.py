@@ -19,6 +19,7 @@ class TablePart:
     codes: npt.NDArray[np.int32]  # (n, q), -1 where missing
     categories: tuple[tuple[str, ...], ...]  # q of them: the values that the codes stand for
     ids: Array | None = None  # (n,)
+    id_name: str | None = None  # of the column that they stand in
     groups: Array | None = None  # (n,)
 
     @property

@@ -232,7 +232,8 @@ def _labels_to_bytes(y: Array, part: TablePart | None) -> bytes:
     """The labels; of a table also what its codes stand for, and the ids and groups that it has."""
     if part is None:
         return _to_npy(y)
-    text = json.dumps({"categories": part.categories, "has": [part.ids is not None, part.groups is not None]})
+    has = [part.ids is not None, part.groups is not None]
+    text = json.dumps({"categories": part.categories, "has": has, "id_name": part.id_name})
     others = [array for array in (part.ids, part.groups) if array is not None]
     return b"".join(map(_to_npy, [y, np.frombuffer(text.encode(), np.uint8), *others]))
 
@@ -240,7 +241,8 @@ def _labels_to_bytes(y: Array, part: TablePart | None) -> bytes:
 def _read_part(file: io.BytesIO, record: DatasetRecord, codes: npt.NDArray[np.int32]) -> TablePart:
     text = json.loads(_read(file).tobytes())
     ids, groups = (_read(file) if is_there else None for is_there in text["has"])
-    return TablePart(tuple(record.text_names), codes, tuple(map(tuple, text["categories"])), ids, groups)
+    categories = tuple(map(tuple, text["categories"]))
+    return TablePart(tuple(record.text_names), codes, categories, ids, text["id_name"], groups)
 
 
 def _to_bytes(X: Array, codes: Array | None) -> bytes:

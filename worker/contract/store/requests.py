@@ -31,6 +31,10 @@ class Requests:
             raise IdempotencyInFlight("A request with this idempotency key is still being answered.")
         return rest[0].decode() if answer == "replayed" else None
 
+    def found(self, tenant: str, idempotency: Idempotency) -> bool:
+        """Whether the request under this key made nothing, because the same was there already."""
+        return bool(self._connection.call("HEXISTS", key(tenant, "idempotency", idempotency.key), "was_there"))
+
     def abandon(self, tenant: str, idempotency: Idempotency) -> None:
         """Forget a request that failed, so that it can be sent again. What it made, if anything, stays noted."""
         name = key(tenant, "idempotency", idempotency.key)

@@ -52,7 +52,12 @@ def test_a_table_comes_back_as_it_was(store: Store, tenant: str, monkeypatch: py
     X[:, 2] = 7
     codes = (np.arange(2 * len(X), dtype=np.int32) % 3 - 1).reshape(-1, 2)
     part = TablePart(
-        ("color", "shape"), codes, (("blau", "größer"), ("round", "square")), ids=np.arange(len(X)), groups=y.copy()
+        ("color", "shape"),
+        codes,
+        (("blau", "größer"), ("round", "square")),
+        ids=np.arange(len(X)),
+        id_name="row",
+        groups=y.copy(),
     )
     column = ColumnRecord(name="color", role="categorical", reason="", n_missing=9, n_categories=2, categories=["blau"])
     names = ["color", "u", "v", "shape", "w"]
@@ -67,8 +72,10 @@ def test_a_table_comes_back_as_it_was(store: Store, tenant: str, monkeypatch: py
         assert np.array_equal(getattr(again, name), getattr(part, name))
     assert (record.n_features, record.text_names, record.columns) == (5, ["color", "shape"], [column])
     assert record.constant_columns == [4]
-    other = store.datasets.create(tenant, X, y, feature_names=names, part=replace(part, ids=None))[0]
-    assert other.content_hash != record.content_hash
+    assert again.id_name == "row"
+    for change in ({"ids": None}, {"id_name": "key"}, {"groups": None}):
+        other = store.datasets.create(tenant, X, y, feature_names=names, part=replace(part, **change))[0]
+        assert other.content_hash != record.content_hash
 
 
 def test_constant_columns_are_told(store: Store, tenant: str) -> None:

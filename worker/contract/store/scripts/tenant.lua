@@ -42,10 +42,13 @@ local function made_before()
   return made[2] and { 'replayed', made[2] }
 end
 
-local function remember_made(id)
+local function remember_made(id, was_there)
   if given(a.idempotency) then
     local name = key('idempotency', a.idempotency.key)
     redis.call('HSET', name, 'body_hash', a.idempotency.body_hash, 'id', id)
+    if was_there then -- a repetition is answered as the request was
+      redis.call('HSET', name, 'was_there', 1)
+    end
     redis.call('PEXPIRE', name, a.idempotency_ms)
   end
 end

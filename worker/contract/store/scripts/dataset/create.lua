@@ -8,7 +8,7 @@ local index = key('datasets', 'hashes')
 local existing = redis.call('HGET', index, a.content_hash)
 if existing and existing ~= a.id then
   redis.call('DEL', key('dataset', a.id, 'blocks'))
-  remember_made(existing)
+  remember_made(existing, true)
   return { 'existing', existing }
 end
 if redis.call('HLEN', key('dataset', a.id, 'blocks')) ~= a.n_blocks + 1 then
