@@ -9,8 +9,8 @@
 A table with text, gaps, ids or groups has more in its header: `"categories": [[...], ...]` (the sorted values of each
 column of text), `"groups": [...] or null`, `"id_name": "..." or null`, `"ids": [...] or null`, `"text_names": [...]`.
 X holds its columns of numbers, with the NaN of bits 7ff8000000000000 for gaps; `feature_names` names all columns and
-`shape` is that of X. After X come the codes of the columns of text (places in `categories`, -1 for gaps), row by row, as
-little-endian 32-bit integers.
+`shape` is that of X. After X come the codes of the columns of text (places in `categories`, -1 for gaps), row by row,
+as little-endian 32-bit integers.
 """
 
 from __future__ import annotations
