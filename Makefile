@@ -11,7 +11,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fe
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test faults fuzz load lint format bench paper lock clean
+.PHONY: help up test faults fuzz load lint format bench paper audit lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -48,6 +48,11 @@ bench: $(READY) ## Measure speed and write bench/README.md
 
 paper: $(READY) ## Run the paper's comparison and write docs/paper.md (QUICK=1 for a part of it, DATA=folder of CSV files)
 	@$(BIN)/python -m bench.paper $(if $(QUICK),--quick) $(if $(DATA),--data "$(DATA)") $(ARGS)
+
+audit: $(READY) ## Ask whether the pinned versions have known vulnerabilities; needs the network
+	@$(BIN)/uvx --quiet pip-audit@2 --requirement requirements.txt --require-hashes --disable-pip --strict \
+		--progress-spinner off \
+		|| { echo "The pinned versions are not known to be sound: the lines above say what was found, or who could not be asked."; exit 1; }
 
 lock: $(READY) ## Compile the lock files anew from pyproject.toml (ARGS=--upgrade takes newer versions)
 	@$(LOCK) --output-file requirements.txt $(ARGS)

@@ -149,8 +149,11 @@ def about_unseen(table: Table, column: CategoryColumn) -> list[str]:
     unseen = [value for value in used if value not in column.categories]
     if not unseen:
         return []
-    treated = "as other" if column.has_other else "as none of the categories"
-    return [f"The column {column.name!r} has values that the model does not know, taken {treated}: {shown(unseen)}."]
+    if column.has_other:
+        treated = "that the training rows had never or too rarely, taken as other"
+    else:
+        treated = "that no training row had, taken as none of the categories"
+    return [f"The column {column.name!r} has values {treated}: {shown(unseen)}."]
 
 
 def about_extra(names: list[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -23,7 +24,7 @@ def line(token: str, tenant: str = "acme", scope: str = "fit") -> str:
     return f"{tenant} {scope} {hashlib.sha256(token.encode()).hexdigest()}"
 
 
-TOKENS = {name: f"{name}-{uuid.uuid4().hex}" for name in ("fit", "predict", "admin", "other")}
+TOKENS = {name: f"{name}-{uuid.uuid4().hex}" for name in ("fit", "predict", "admin", "other", "fit-other")}
 
 
 class TestKeyring:
@@ -117,7 +118,7 @@ def keys_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three keys of one tenant, each with another scope, and one of another tenant."""
     file = tmp_path_factory.mktemp("keys") / "keys"
     ours = [line(TOKENS[scope], "acme", scope) for scope in ("fit", "predict", "admin")]
-    file.write_text("\n".join([*ours, line(TOKENS["other"], "rival")]))
+    file.write_text("\n".join([*ours, line(TOKENS["other"], "rival"), line(TOKENS["fit-other"], "rival")]))
     return file
 
 
@@ -126,6 +127,15 @@ def guarded(server: RedisServer, folder: Path, api: Api, keys_file: Path) -> Ite
     """An API with keys, on the server of the others."""
     with api_process(server.url, folder / "guarded.log", keys_file=keys_file, requests_per_second=50) as guarded:
         yield guarded
+
+
+def commands_seen(monitor: Any, server: RedisServer) -> list[str]:
+    """What the server was told to do until now."""
+    server.client.echo("that was all")
+    seen: list[str] = []
+    while not seen or "that was all" not in seen[-1]:
+        seen.append(monitor.next_command()["command"])
+    return seen
 
 
 class TestOverHttp:
@@ -200,14 +210,39 @@ class TestOverHttp:
             wait_until(lambda: client.get("/v1/fits").status_code == 200)
             assert client.get("/v1/datasets").json()["data"]  # what the tenant made with its other key
 
-    def test_no_key_in_the_log(self, guarded: Api) -> None:
-        with guarded.client(TOKENS["fit"]) as client:
-            client.get("/v1/fits")
+    def test_what_is_not_ours_costs_the_server_as_much_as_what_is_not_there(
+        self, guarded: Api, server: RedisServer
+    ) -> None:
+        with guarded.client(TOKENS["fit"]) as ours:
+            dataset = ours.post("/v1/datasets", json=samples.irises()).json()
+            fit = samples.fit(ours, {"dataset_id": dataset["id"], "method": "pca", "validation": None})
+            ours.get(f"/v1/models/{fit['model_id']}/schema")  # into the cache
+        rows = {"X": samples.irises()["X"][:1]}
+        pairs = {id: id[:-6] + "000000" for id in (dataset["id"], fit["id"], fit["model_id"])}
+        with guarded.client(TOKENS["fit-other"]) as theirs, server.client.monitor() as monitor:  # type: ignore[no-untyped-call]
+            for path in ("datasets/ds_0", "models/mdl_0"):
+                theirs.delete(f"/v1/{path}")  # the scripts are sent to the server once
+            for kind, pair in zip(("datasets", "fits", "models"), pairs.items(), strict=True):
+                for id in pair:
+                    assert theirs.get(f"/v1/{kind}/{id}").status_code == 404
+                    assert theirs.delete(f"/v1/{kind}/{id}").status_code in (404, 405)
+                    assert theirs.post(f"/v1/{kind}/{id}/predict", json=rows).status_code == 404
+            seen = commands_seen(monitor, server)
+        for id, nothing in pairs.items():
+            about = [command.replace(id, "") for command in seen if id in command]
+            assert about
+            assert about == [command.replace(nothing, "") for command in seen if nothing in command]
+
+    def test_no_key_in_logs_metrics_errors_and_command_lines(self, guarded: Api) -> None:
+        seen = ""
+        for token in (*TOKENS.values(), "a-wrong-key"):
+            with guarded.client(token) as client:
+                seen += client.get("/v1/fits").text + client.get("/v1/models/mdl_1").text + client.get("/metrics").text
         wait_until(lambda: '"tenant":"acme"' in guarded.log.read_text())
-        log = guarded.log.read_text()
-        for token in TOKENS.values():
-            assert token not in log
-            assert hashlib.sha256(token.encode()).hexdigest() not in log
+        seen += guarded.log.read_text() + Path(f"/proc/{guarded.process.pid}/cmdline").read_text()
+        for token in (*TOKENS.values(), "a-wrong-key"):
+            assert token not in seen
+            assert hashlib.sha256(token.encode()).hexdigest() not in seen
 
 
 def test_the_rate_limit_is_that_of_all_processes(server: RedisServer, folder: Path) -> None:
