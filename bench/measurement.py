@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,15 @@ def best_seconds(run: Callable[[], object], repeats: int = 5) -> float:
         run()
         shortest = min(shortest, time.perf_counter() - began)
     return shortest
+
+
+def median_seconds(*runs: Callable[[], object], repeats: int = 5) -> list[float]:
+    """The median time of each of several rivals, who take turns: what disturbs the machine disturbs all of them."""
+    seconds: list[list[float]] = [[] for _ in runs]
+    for _ in range(repeats):
+        for run, taken in zip(runs, seconds, strict=True):
+            taken.append(best_seconds(run, 1))
+    return [median(taken) for taken in seconds]
 
 
 def peak_bytes() -> int:

@@ -5,24 +5,28 @@ from __future__ import annotations
 import io
 import json
 import os
+import selectors
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import httpx2
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bench.measurement import Measurement, best_seconds
+from bench.measurement import Measurement, median_seconds
 from melm import MELM
 from tests.servers import ROOT, redis_server, wait_until, worker_process
 from tests.service.api import api_process, free_port
 
-N_PIPELINED = 200  # requests sent at once, so that the client's own speed does not matter
+N_CONNECTIONS = 16
+N_REQUESTS = 200  # of one turn
 
 
 def measurements(quick: bool) -> Iterator[Measurement]:
@@ -83,8 +87,7 @@ def overhead_of_a_fit(client: httpx2.Client, repeats: int) -> Measurement:
         with threadpool_limits(1):
             MELM(n_starts=4).fit(X, y)
 
-    by_library = best_seconds(fit_by_library, repeats)
-    by_service = best_seconds(fit_by_service, repeats)
+    by_library, by_service = median_seconds(fit_by_library, fit_by_service, repeats=repeats)
     return Measurement(
         "A fit of 200 x 10 with 4 starts by the service, beyond the library's own time, in ms",
         1e3 * (by_service - by_library),
@@ -106,38 +109,77 @@ def make_model(client: httpx2.Client) -> str:
 def one_prediction(url: str, bare: str, model_id: str, repeats: int) -> Iterator[Measurement]:
     """Requests per second for the label of one row, against routes that return a constant."""
     row = json.dumps({"X": [[0.5] * 50]}).encode()
-    ours = requests_per_second(url, f"/v1/models/{model_id}/predict", row, repeats)
-    rivals = {"a bare FastAPI route's": ("/constant", 0.5), "a bare coroutine's": ("/constant/at-once", None)}
-    for name, (path, least) in rivals.items():
-        theirs = requests_per_second(bare, path, row, repeats)
-        yield Measurement(
-            f"Requests per second for one prediction, as a share of {name}",
-            ours / theirs,
-            at_least=least,
-            note=f"{ours:,.0f} against {theirs:,.0f}",
-        )
+    path = f"/v1/models/{model_id}/predict"
+    with (
+        Load(url, path, row) as ours,
+        Load(bare, "/constant/at-once", row) as coroutine,
+        Load(bare, "/constant", row) as function,
+    ):
+        for how, send in (("", Load.send_in_turns), (", all sent at once down one connection", Load.send_at_once)):
+            runs = [partial(send, load) for load in (ours, coroutine, function)]
+            rates = [N_REQUESTS / seconds for seconds in median_seconds(*runs, repeats=4 * repeats)]
+            for name, rate, least in (
+                ("a bare FastAPI coroutine's", rates[1], None if how else 0.5),
+                ("a bare FastAPI function's", rates[2], None),
+            ):
+                yield Measurement(
+                    f"Requests per second for one prediction, as a share of {name}{how}",
+                    rates[0] / rate,
+                    at_least=least,
+                    note=f"{rates[0]:,.0f} against {rate:,.0f}",
+                )
 
 
-def requests_per_second(url: str, path: str, body: bytes, repeats: int) -> float:
-    """How many equal requests a server answers, sent down one connection without waiting."""
-    host, port = url.removeprefix("http://").split(":")
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    batch = (head.encode() + body) * N_PIPELINED
+class Load:
+    """Equal requests to one server, by a client that does next to nothing."""
 
-    def send_batch() -> None:
-        connection.sendall(batch)
+    def __init__(self, url: str, path: str, body: bytes) -> None:
+        host, port = url.removeprefix("http://").split(":")
+        head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        self._request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        self._connections = [socket.create_connection((host, int(port)), timeout=60) for _ in range(N_CONNECTIONS)]
+
+    def __enter__(self) -> Load:
+        self.send_at_once()
+        self.send_in_turns()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        for connection in self._connections:
+            connection.close()
+
+    def send_in_turns(self) -> None:
+        """As a load generator does: each connection sends its next request when it has its answer."""
+        with selectors.DefaultSelector() as selector:
+            for connection in self._connections:
+                selector.register(connection, selectors.EVENT_READ)
+                connection.sendall(self._request)
+            n_sent, n_answered = len(self._connections), 0
+            while n_answered < N_REQUESTS:
+                for key, _ in selector.select():
+                    connection = cast(socket.socket, key.fileobj)
+                    if not receive(connection).endswith(b"}"):
+                        continue  # the body comes after the headers
+                    n_answered += 1
+                    if n_sent < N_REQUESTS:
+                        n_sent += 1
+                        connection.sendall(self._request)
+
+    def send_at_once(self) -> None:
+        """Without waiting for an answer, so that the client's own speed does not matter."""
+        connection = self._connections[0]
+        connection.sendall(self._request * N_REQUESTS)
         received = b""
-        while received.count(b"HTTP/1.1 200") < N_PIPELINED or not received.endswith(b"}"):
-            chunk = connection.recv(1 << 20)
-            if not chunk or b"HTTP/1.1 4" in chunk or b"HTTP/1.1 5" in chunk:
-                raise RuntimeError(chunk.decode(errors="replace"))
-            received += chunk
+        while received.count(b"HTTP/1.1 200") < N_REQUESTS or not received.endswith(b"}"):
+            received += receive(connection)
 
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
-        send_batch()
-        return N_PIPELINED / best_seconds(send_batch, 3 * repeats)
+
+def receive(connection: socket.socket) -> bytes:
+    """What has arrived, as long as it is no refusal."""
+    received = connection.recv(1 << 20)
+    if not received or b"HTTP/1.1 4" in received or b"HTTP/1.1 5" in received:
+        raise RuntimeError(received.decode(errors="replace"))
+    return received
 
 
 def large_transform(client: httpx2.Client, bare: str, model_id: str, repeats: int) -> Iterator[Measurement]:
@@ -148,16 +190,18 @@ def large_transform(client: httpx2.Client, bare: str, model_id: str, repeats: in
     as_npy = {"content": stream.getvalue(), "headers": {"Content-Type": "application/x-npy"}}
     as_json = {"content": json.dumps({"X": X.tolist()}), "headers": {"Content-Type": "application/json"}}
     path = f"/v1/models/{model_id}/transform"
-    ours = best_seconds(lambda: client.post(path, **as_npy), repeats)  # type: ignore[arg-type]
-    reading = best_seconds(lambda: client.post(f"{bare}/read", **as_npy), repeats)  # type: ignore[arg-type]
+
+    def post(url: str, request: dict[str, Any]) -> Callable[[], object]:
+        return lambda: client.post(url, **request).raise_for_status()
+
+    ours, reading = median_seconds(post(path, as_npy), post(f"{bare}/read", as_npy), repeats=repeats)
     yield Measurement(
         "Transform of 10,000 x 50 as npy, times an endpoint that only reads the body and answers as much",
         ours / reading,
         at_most=3,
         note=f"{1e3 * ours:.1f} ms against {1e3 * reading:.1f} ms",
     )
-    ours = best_seconds(lambda: client.post(path, **as_json), repeats)  # type: ignore[arg-type]
-    validated = best_seconds(lambda: client.post(f"{bare}/transform", **as_json), repeats)  # type: ignore[arg-type]
+    ours, validated = median_seconds(post(path, as_json), post(f"{bare}/transform", as_json), repeats=repeats)
     yield Measurement(
         "Transform of 10,000 x 50 as JSON: how many times faster than a pydantic list[list[float]] body",
         validated / ours,
