@@ -50,7 +50,7 @@ paper: $(READY) ## Run the paper's comparison and write docs/paper.md (QUICK=1 f
 	@$(BIN)/python -m bench.paper $(if $(QUICK),--quick) $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 audit: $(READY) ## Ask whether the pinned versions have known vulnerabilities; needs the network
-	@$(BIN)/uvx --quiet pip-audit@2 --requirement requirements.txt --require-hashes --disable-pip --strict \
+	@$(BIN)/uvx --quiet --from 'pip-audit>=2.10,<3' pip-audit --requirement requirements.txt --require-hashes --disable-pip --strict \
 		--progress-spinner off \
 		|| { echo "The pinned versions are not known to be sound: the lines above say what was found, or who could not be asked."; exit 1; }
 
