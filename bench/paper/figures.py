@@ -65,7 +65,7 @@ def curves(divergences: Mapping[str, Array]) -> str:
         points = " ".join(f"{x(s):.1f},{y(value):.1f}" for s, value in zip(steps, share, strict=True))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>')
         height_of_name = MARGIN + 16 * (index + 1)
-        parts.append(_line(width - 120, height_of_name - 4, width - 104, height_of_name - 4, color))
+        parts.append(_line(width - 120, height_of_name - 4, width - 104, height_of_name - 4, color, width=3))
         parts.append(_text(width - 98, height_of_name, name))
     return _document(width, height, parts)
 
@@ -119,9 +119,10 @@ def _document(width: int, height: int, parts: Sequence[str]) -> str:
     return "\n".join([begin, f'<rect width="{width}" height="{height}" fill="#fff"/>', *parts, "</svg>\n"])
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, color: str, dashes: str = "") -> str:
+def _line(x1: float, y1: float, x2: float, y2: float, color: str, dashes: str = "", width: float = 1) -> str:
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"{dashed}/>'
+    ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    return f'<line {ends} stroke="{color}" stroke-width="{width}"{dashed}/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> str:

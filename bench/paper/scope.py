@@ -43,7 +43,9 @@ class Scope:
             for name in self.data_sets:
                 tasks += [*self._strict(name, entrant), *self._paper_like(name, entrant)]
         if SHOWN in self.data_sets:
-            tasks += [Picture(SHOWN, entrant) for entrant in self.entrants if entrant.method != "identity"]
+            first_of_method = {entrant.method: entrant for entrant in reversed(self.entrants)}
+            shown = [entrant for entrant in self.entrants if entrant in first_of_method.values()]
+            tasks += [Picture(SHOWN, entrant) for entrant in shown if entrant.method != "identity"]
         return tasks + [Starts(name, s) for name in self.data_sets for s in range(self.n_starts // STARTS_AT_ONCE)]
 
     def _strict(self, name: str, entrant: Entrant) -> Iterator[Task]:
