@@ -98,6 +98,11 @@ def test_downloads(page: Page, service: RunningService, name: str, beginning: by
     assert download.value.path().read_bytes().startswith(beginning)
 
 
+def test_a_model_says_how_to_cite_it(page: Page, service: RunningService) -> None:
+    fit_sample(page, service.url, "iris")
+    expect(page.get_by_label("Citation snippet")).to_contain_text("ECML PKDD 2015")
+
+
 def test_hover_names_the_row_and_its_values(page: Page, service: RunningService) -> None:
     fit_sample(page, service.url, "iris")
     canvas = page.locator(".stage canvas")
