@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from melm.covariance import CovarianceKind
-from melm.plan import Fold, NothingFitted, Resamples, hold_out, select
+from melm.plan import Fold, NothingFitted, Resamples, Selection, hold_out, select
 from melm.preprocess import Encoder, needs_encoder
 from melm.problem import Problem
 from melm.table import Table
@@ -90,9 +90,7 @@ class Labelled:
         """Rows and codes that the resamples leave for training, encoded for a fit on them unless another is named."""
         if not resamples:
             return self.X, self.codes
-        chosen = select(resamples, self.codes, self.groups)
-        if len(np.unique(chosen.codes)) < len(self.classes):
-            raise NothingFitted("A fold leaves no row of some class for training.")
+        chosen = self._chosen(resamples)
         return self._rows(chosen.rows, resamples if encoded_for is None else encoded_for), chosen.codes
 
     def held_out(self, resamples: Resamples) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
@@ -100,11 +98,25 @@ class Labelled:
         chosen = hold_out(resamples, self.codes, self.groups)
         return self._rows(chosen.rows, resamples), chosen.codes
 
+    def _chosen(self, resamples: Resamples) -> Selection:
+        chosen = select(resamples, self.codes, self.groups)
+        if len(np.unique(chosen.codes)) < len(self.classes):
+            raise NothingFitted("A fold leaves no row of some class for training.")
+        return chosen
+
     def _rows(self, rows: npt.NDArray[np.intp], resamples: Resamples) -> npt.NDArray[Any]:
         encoder = self.encoder(resamples)
         if self.table is None or encoder is None or encoder is self.encoder():
             return self.X[rows]
         return encoder.encode(self.table.take(rows))
+
+    def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float) -> Problem:
+        """The problem of the rows that the resamples leave. Rows that need no encoding of their own are not copied."""
+        if resamples and self.encoder(resamples) is self.encoder():
+            chosen = self._chosen(resamples)
+            return Problem.prepare(self.X, chosen.codes, len(self.classes), covariance, ridge, chosen.rows)
+        X, codes = self.training(resamples)
+        return Problem.prepare(X, codes, len(self.classes), covariance, ridge)
 
     def problem(self, covariance: CovarianceKind, resamples: Resamples = (), ridge: float = 0.0) -> Problem:
         """The problem of the rows that the resamples leave, prepared once and kept while memory allows."""
@@ -112,8 +124,7 @@ class Labelled:
         if key not in self._problems:
             while len(self._problems) * self.X.nbytes > KEPT_BYTES:
                 self._problems.popitem(last=False)
-            X, codes = self.training(resamples)
-            self._problems[key] = Problem.prepare(X, codes, len(self.classes), covariance, ridge)
+            self._problems[key] = self._prepare(covariance, resamples, ridge)
         self._problems.move_to_end(key)
         return self._problems[key]
 

@@ -30,11 +30,12 @@ class Problem:
         n_classes: int,
         kind: CovarianceKind,
         ridge: float = 0.0,
+        chosen: npt.NDArray[np.intp] | None = None,
     ) -> Problem:
-        """Rows of X with class codes 0..n_classes-1, and the covariance that smooths the classes."""
-        rows = Rows.standardize(X, codes, n_classes)
+        """Rows of X, or those chosen, with class codes 0..n_classes-1, and the covariance that smooths the classes."""
+        rows = Rows.standardize(X, codes, n_classes, chosen)
         moments = [class_moments(block, kind, ridge) for block in rows.by_class]
-        shares = np.array(rows.counts) / len(X)
+        shares = np.array(rows.counts) / len(codes)
         total = np.zeros((X.shape[1], X.shape[1]))
         measured = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, moments, strict=True))
         scale = rows.scale[rows.varying]

@@ -30,12 +30,20 @@ class Rows:
     varying: npt.NDArray[np.bool_]  # (d,)
 
     @classmethod
-    def standardize(cls, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], n_classes: int) -> Rows:
-        """Sort the rows of X by class code and standardize them. The one copy of the data that a fit makes."""
-        varying = X.max(axis=0) > X.min(axis=0)
+    def standardize(
+        cls,
+        X: npt.NDArray[Any],
+        codes: npt.NDArray[np.intp],
+        n_classes: int,
+        chosen: npt.NDArray[np.intp] | None = None,
+    ) -> Rows:
+        """Sort the rows of X, or those chosen, by class code and standardize them: the one copy that a fit makes."""
+        taken = _Taken(X, chosen)
+        low, high = np.array([[rows.min(axis=0), rows.max(axis=0)] for rows in taken.blocks()]).swapaxes(0, 1)
+        varying = high.max(axis=0) > low.min(axis=0)
         if not varying.any():
             raise ValueError("All features are constant: there is nothing to project.")
-        center, scale = _moments(X)
+        center, scale = _moments(taken)
         scale[~varying] = 0.0
         if not np.isfinite(scale).all():
             feature = int(np.argmin(np.isfinite(scale)))
@@ -46,7 +54,7 @@ class Rows:
             index = np.flatnonzero(codes == code)
             rows = np.empty((len(index), int(varying.sum())), dtype=X.dtype)
             for block in blocks(len(index), X.shape[1] * 8):
-                rows[block] = (X[index[block]][:, varying] - center[varying]) * inverse
+                rows[block] = (taken[index[block]][:, varying] - center[varying]) * inverse
             by_class.append(rows)
         return cls(by_class, center, scale, varying)
 
@@ -85,15 +93,33 @@ def _product(rows: npt.NDArray[Any], V: Array) -> Array:
     return Z
 
 
-def _moments(X: npt.NDArray[Any]) -> tuple[Array, Array]:
+@dataclass(frozen=True)
+class _Taken:
+    """All rows of X or some of them, never copied but block by block."""
+
+    X: npt.NDArray[Any]  # (n, d)
+    chosen: npt.NDArray[np.intp] | None
+
+    def __len__(self) -> int:
+        return len(self.X) if self.chosen is None else len(self.chosen)
+
+    def __getitem__(self, index: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        return self.X[index] if self.chosen is None else self.X[self.chosen[index]]
+
+    def blocks(self) -> Iterator[npt.NDArray[Any]]:
+        """The rows one after the other, some together."""
+        return (self[block] for block in blocks(len(self), self.X.shape[1] * 8))
+
+
+def _moments(taken: _Taken) -> tuple[Array, Array]:
     """Mean and standard deviation (ddof 0) of each column, in two passes over row blocks."""
-    n_rows, n_features = X.shape
+    n_features = taken.X.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.zeros(n_features)
-        for block in blocks(n_rows, n_features * 8):
-            total += X[block].sum(axis=0, dtype=np.float64)
-        center = total / n_rows
+        for rows in taken.blocks():
+            total += rows.sum(axis=0, dtype=np.float64)
+        center = total / len(taken)
         squares = np.zeros(n_features)
-        for block in blocks(n_rows, n_features * 8):
-            squares += np.square(X[block] - center).sum(axis=0)
-        return center, np.sqrt(squares / n_rows)
+        for rows in taken.blocks():
+            squares += np.square(rows - center).sum(axis=0)
+        return center, np.sqrt(squares / len(taken))
