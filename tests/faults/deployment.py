@@ -24,7 +24,7 @@ from tests.worker.stand_in import StandIn
 from worker.contract.codec import decode
 from worker.contract.dispatch import CeleryDispatcher
 from worker.contract.errors import StoreUnavailable
-from worker.contract.records import DatasetRecord, FitRecord, ModelRecord, Status
+from worker.contract.records import DatasetRecord, FitRecord, Status
 from worker.contract.settings import Settings
 from worker.contract.store import Store, open_store
 
@@ -199,34 +199,42 @@ class Deployment:
         """What happened to the fit."""
         return [event.type for event in self.store.fits.events(TENANT, fit.id, limit=10_000)]
 
-    def assert_whole(self, fit: FitRecord) -> None:
-        """The fit succeeded, once, each unit's result was stored once, and V is the one of a fault-free run."""
-        fit = self.get(fit)
-        assert fit.status is Status.SUCCEEDED, fit.error
-        assert self.n_duplicated(fit) == 0
-        assert self.event_types(fit).count("start_done") == n_units(fit)
-        file = self.store.models.file(TENANT, fit.model_id or "")
-        assert decode(file)["projection"].tobytes() == fault_free(fit)
-        assert len(self.models_of(fit)) == 1
+    def assert_whole(self, *fits: FitRecord) -> None:
+        """Each fit succeeded, once, each unit's result was stored once, and V is the one of a fault-free run."""
+        n_models = self.n_models()
+        for fit in map(self.get, fits):
+            assert fit.status is Status.SUCCEEDED, fit.error
+            assert self.event_types(fit).count("start_done") == n_units(fit)
+            assert n_models[fit.id] == 1
+            assert self.n_duplicated(fit, n_models) == 0
+            file = self.store.models.file(TENANT, fit.model_id or "")
+            assert decode(file)["projection"].tobytes() == fault_free(fit)
 
-    def n_duplicated(self, fit: FitRecord) -> int:
+    def n_duplicated(self, fit: FitRecord, n_models: Counter[str]) -> int:
         """How often something was stored again that a fit may have once: a unit's result, its end, its model."""
         types = self.event_types(fit)
         n_ends = sum(types.count(status) for status in ("succeeded", "failed", "canceled"))
         n_results = types.count("start_done") if fit.method == "stand_in" else 0  # others: more than one a start
-        return max(n_results - n_units(fit), 0) + max(n_ends - fit.attempts, 0) + max(len(self.models_of(fit)) - 1, 0)
+        return max(n_results - n_units(fit), 0) + max(n_ends - fit.attempts, 0) + max(n_models[fit.id] - 1, 0)
 
-    def models_of(self, fit: FitRecord) -> list[ModelRecord]:
-        """The models that the fit left behind: one, or none."""
-        return [model for model in self.store.models.page(TENANT, limit=1000).data if model.fit_id == fit.id]
+    def n_models(self) -> Counter[str]:
+        """How many models each fit has left behind."""
+        found: Counter[str] = Counter()
+        cursor = None
+        while True:
+            page = self.store.models.page(TENANT, limit=1000, cursor=cursor)
+            found.update(model.fit_id for model in page.data if model.fit_id is not None)
+            if (cursor := page.next_cursor) is None:
+                return found
 
     def tally(self) -> Tally:
         """What became of the fits, and how long it took to go on after each fault."""
         fits = [self.get(fit) for fit in self.fits]
+        n_models = self.n_models()
         return Tally(
             n_fits=len(fits),
             n_lost=sum(fit.is_active for fit in fits),
-            n_duplicated=sum(map(self.n_duplicated, fits)),
+            n_duplicated=sum(self.n_duplicated(fit, n_models) for fit in fits),
             recovery_seconds=[*self.recovery_seconds, *self._recoveries()],
         )
 

@@ -191,6 +191,6 @@ def test_random_faults_lose_nothing(tmp_path: Path) -> None:
         client.result()
         for fit in deployed.fits:
             deployed.wait_for_end(fit, 300)
-            deployed.assert_whole(fit)
+        deployed.assert_whole(*deployed.fits)
         print(f"seed {SEED}: {len(deployed.fits)} fits, {chaos.faults.total()} faults, {dict(chaos.faults)}")
         assert deployed.store.units.leases(TENANT) == []
