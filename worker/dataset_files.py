@@ -6,6 +6,7 @@ import fcntl
 import logging
 import os
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ class DatasetFiles:
 
         def make_room(n_bytes: int) -> Bytes:
             self._shrink(n_bytes)
-            os.posix_fallocate(descriptor, 0, n_bytes)  # no room is an error now, not a signal on some later write
+            reserve(descriptor, n_bytes)
             return np.memmap(unfinished, np.uint8, "r+").view(np.ndarray)
 
         try:
@@ -106,6 +107,14 @@ class DatasetFiles:
 
     def _files(self) -> list[Path]:
         return [path for path in self._folder.glob("*") if path.is_file()]
+
+
+def reserve(descriptor: int, n_bytes: int) -> None:
+    """Make a file so long. Where there is no room that is an error now, not a signal at some later write."""
+    if sys.platform == "darwin":  # which cannot reserve
+        os.ftruncate(descriptor, n_bytes)
+    else:
+        os.posix_fallocate(descriptor, 0, n_bytes)
 
 
 @contextmanager
