@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 
 from melm import model_file
@@ -25,6 +26,11 @@ class CachedModel:
     model: Model
     n_bytes: int
     checked_at: float
+
+    @cached_property
+    def n_kernels(self) -> int:
+        """How many kernels its densities sum."""
+        return sum(map(len, self.model.densities.rows))
 
 
 class ModelCache:

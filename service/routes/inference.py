@@ -23,7 +23,8 @@ from service.table_query import CSV_PARAMETERS, TableQuery, parse_query
 
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 
-INLINE_BYTES = 4096  # bodies up to this size are answered at once: a thread would cost more than the work
+INLINE_BYTES = 4096  # bodies up to this size may be answered at once, where a thread would cost more than the work
+INLINE_WORK = 2**22  # bytes of a body times kernels of a model up to which they are: about a millisecond
 CHARSET = {"text/csv": "; charset=utf-8"}
 HEADERS = {kind: [(b"content-type", (kind + CHARSET.get(kind, "")).encode()), (b"vary", b"Accept")] for kind in CODECS}
 MAX_HEADER = 6000  # what proxies let through
@@ -34,7 +35,7 @@ PROBLEMS = problems(400, 404, 406, 408, 410, 413, 415, 422)
 
 
 async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, Rows], Answer]) -> Response:
-    """Decode, ask, encode: at once for a small body and a model at hand, in a thread otherwise.
+    """Decode, ask, encode: at once for little work and a model at hand, in a thread otherwise.
 
     This path has to be fast: what other handlers leave to dependencies is called here, at a tenth of the cost.
     """
@@ -51,7 +52,7 @@ async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, R
         return writer.encode(answer), answer
 
     cached = context.models.peek(tenant, model_id) if len(content) <= INLINE_BYTES else None
-    if cached is not None:
+    if cached is not None and len(content) * cached.n_kernels <= INLINE_WORK:
         encoded, answer = work(cached)
     else:
         cached = await run_in_threadpool(context.models.get, tenant, model_id)

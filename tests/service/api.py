@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 import httpx2
+import uvicorn
+from fastapi import FastAPI
 
 from tests.servers import ROOT, wait_until
 from worker.contract.settings import variable
@@ -76,6 +79,20 @@ def api_process(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(15)
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """An application in this process, in a thread named `loop`, at an address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None))
+    thread = Thread(target=server.run, name="loop")
+    thread.start()
+    try:
+        wait_until(lambda: server.started)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def is_alive(url: str) -> bool:

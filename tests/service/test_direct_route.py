@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 import httpx2
 import pytest
-import uvicorn
-from fastapi import FastAPI
 
 from service.app import create_app
 from service.direct_route import is_direct
 from service.routes import inference
 from service.settings import ServiceSettings
-from tests.servers import RedisServer, wait_until
-from tests.service.api import api_process
+from tests.servers import RedisServer
+from tests.service.api import api_process, served
 from worker.contract.dispatch import CeleryDispatcher
 from worker.contract.store import open_store
 
 ROW = {"X": [[5.0, 3.0, 4.0, 1.0]]}
-
-
-@contextmanager
-def served(app: FastAPI) -> Iterator[str]:
-    """An application in this process, at an address."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None))
-    thread = Thread(target=server.run)
-    thread.start()
-    try:
-        wait_until(lambda: server.started)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def test_the_busiest_handlers_are_direct() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from threading import current_thread
 from typing import Any
 
 import httpx2
@@ -9,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from service.app import create_app
+from service.codecs import Answer
+from service.model_cache import CachedModel
+from service.routes import inference
+from service.rows import Rows
+from service.settings import ServiceSettings
+from tests.servers import RedisServer
 from tests.service import samples
+from tests.service.api import served
+from worker.contract.dispatch import CeleryDispatcher
+from worker.contract.store import open_store
 
 X = samples.iris_arrays()[0][::10]
 
@@ -130,6 +141,26 @@ def test_large_batches_leave_the_loop(client: httpx2.Client, model_id: str) -> N
     labels = np.load(io.BytesIO(response.content), allow_pickle=False)
     assert len(labels) == 30_000
     assert (labels[:150] == labels[-150:]).all()
+
+
+def test_little_work_is_done_at_once_and_much_of_it_leaves_the_loop(
+    server: RedisServer, model_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def predict(cached: CachedModel, rows: Rows) -> Answer:
+        threads.append(current_thread().name)
+        return predict_labels(cached, rows)
+
+    settings = ServiceSettings(redis_url=server.url, model_check_seconds=3600)
+    app = create_app(open_store(settings), CeleryDispatcher(settings), settings)
+    predict_labels = inference.predict_labels
+    monkeypatch.setattr(inference, "predict_labels", predict)
+    with served(app) as url, httpx2.Client(base_url=url) as client:
+        for work in (inference.INLINE_WORK, inference.INLINE_WORK, 0):
+            monkeypatch.setattr(inference, "INLINE_WORK", work)
+            assert client.post(f"/v1/models/{model_id}/predict", json={"X": X[:1].tolist()}).status_code == 200
+    assert [name == "loop" for name in threads] == [False, True, False]  # the first had to read the model
 
 
 def test_no_rows_no_answers(client: httpx2.Client, model_id: str) -> None:
