@@ -77,6 +77,7 @@ class Host:
         ip("link", "set", self.name, "up")
 
     def remove(self) -> None:
+        ip("link", "delete", self.name)  # it would stay for a while after its namespace
         ip("netns", "delete", self.name)
 
 

@@ -95,16 +95,19 @@ def test_dropped_connections_cause_no_second_execution(tmp_path: Path) -> None:
 @pytest.mark.once
 @pytest.mark.scenario(8, "server killed a hundred times under writes")
 def test_every_acknowledged_fit_survives_a_hundred_kills(tmp_path: Path) -> None:
-    limits: dict[str, Any] = {"max_active_fits": 100_000, "max_queued_fits": 100_000, "requests_per_second": 0}
-    with deployment(tmp_path, store_timeout_seconds=0.5, **limits) as deployed, deployed.api() as api:
+    limits: dict[str, Any] = {"max_active_fits": 100_000, "max_queued_fits": 100_000}
+    with (
+        deployment(tmp_path, store_timeout_seconds=0.5, **limits) as deployed,
+        deployed.api(requests_per_second=0) as api,
+    ):
         stop = threading.Event()
         acknowledged: list[str] = []
 
         def write() -> None:
+            body = {"dataset_id": deployed.dataset.id, "method": "stand_in", "params": {"n_starts": 1}}
             with api.client() as client:
                 while not stop.is_set():
-                    body = {"dataset_id": deployed.dataset.id, "method": "stand_in", "validation": None, "force": True}
-                    answer = client.post("/v1/fits", json=body)
+                    answer = client.post("/v1/fits", json={**body, "validation": None, "force": True})
                     assert answer.status_code in (202, 503)
                     if answer.status_code == 202:
                         acknowledged.append(answer.json()["id"])
