@@ -43,11 +43,11 @@ def write_page(results: Results, divergences: Mapping[str, Array]) -> str:
 
 
 def summary(results: Results) -> str:
-    """Means over the data sets that were run, one line for each table."""
+    """Means over the data sets, of entrants that were run on all of them; one line for each table."""
     lines = []
     for table, title in TITLES.items():
         cells = {entrant.name: _means(results, table, entrant.name) for entrant in ENTRANTS}
-        means = {name: float(np.mean(found)) for name, found in cells.items() if found}
+        means = {name: float(np.mean(found)) for name, found in cells.items() if len(found) == len(results.data_sets)}
         tuned = {name: mean for name, mean in means.items() if name.startswith(f"{MELM.method} ")}
         others = {name: mean for name, mean in means.items() if name.split()[0] != MELM.method}
         shuffled = _means(results, table, MELM.name, "shuffled")
