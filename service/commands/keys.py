@@ -22,7 +22,11 @@ PURPOSE = "create, list and revoke the keys that a service asks for"
 def add(commands: Commands) -> None:
     """Add the parsers."""
     keys = commands.add_parser(
-        "keys", help=PURPOSE, description=f"{PURPOSE[0].upper()}{PURPOSE[1:]}.", formatter_class=Formatter
+        "keys",
+        help=PURPOSE,
+        description=f"{PURPOSE[0].upper()}{PURPOSE[1:]}.",
+        epilog="examples:\n  melm keys create laptop\n  melm keys list",
+        formatter_class=Formatter,
     )
     actions = keys.add_subparsers(title="actions", required=True, metavar="ACTION")
     add_create(actions)

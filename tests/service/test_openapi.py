@@ -17,15 +17,16 @@ from melm.methods import METHODS
 from service import openapi
 from service.app import create_app
 from service.settings import ServiceSettings
-from tests.servers import ROOT
+from tests.servers import ROOT, redis_server, worker_process
 from tests.service import samples
-from tests.service.api import Api
+from tests.service.api import Api, api_process
 from worker.contract.dispatch import CeleryDispatcher
 from worker.contract.store import open_store
 
 NODE = Path(__file__).parent / "node"
 METHODS_OF_HTTP = {"get", "put", "post", "delete"}
 FILE = ROOT / "openapi.yaml"
+SCHEMATHESIS = Path(__file__).parent / "schemathesis.toml"
 
 
 @pytest.fixture(scope="module")
@@ -134,15 +135,22 @@ def test_typescript_client_compiles_and_makes_a_fit(node: Path, api: Api, tmp_pa
     assert said["right"] > said["total"] / 2
 
 
-def test_schemathesis_finds_no_violation(api: Api, dataset_id: str) -> None:
-    with api.client() as client:
-        fit = samples.fit(client, {"dataset_id": dataset_id, "method": "pca", "validation": None})
-        client.put("/v1/aliases/schemathesis", json={"model_id": fit["model_id"]})
-    run(
-        *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(Path(__file__).parent / "schemathesis.toml")),
-        *("run", str(FILE), "--url", api.url, "--no-color", "--request-timeout", "30"),
-        folder=ROOT,
-        SCHEMATHESIS_HOOKS="tests.service.schemathesis_hooks",
-        MODEL="schemathesis",
-        FIT=fit["id"],
-    )
+def test_schemathesis_finds_no_violation(tmp_path: Path) -> None:
+    """On a service of its own: it deletes what it finds."""
+    with (
+        redis_server(tmp_path / "redis") as server,
+        worker_process(server.url, tmp_path / "worker.log", worker_processes=2),
+        api_process(server.url, tmp_path / "api.log", max_body_bytes=8_000_000) as api,
+    ):
+        with api.client() as client:
+            dataset = client.post("/v1/datasets", json=samples.irises()).json()
+            fit = samples.fit(client, {"dataset_id": dataset["id"], "method": "pca", "validation": None})
+            client.put("/v1/aliases/schemathesis", json={"model_id": fit["model_id"]})
+        run(
+            *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(SCHEMATHESIS)),
+            *("run", str(FILE), "--url", api.url, "--no-color", "--request-timeout", "30"),
+            folder=ROOT,
+            SCHEMATHESIS_HOOKS="tests.service.schemathesis_hooks",
+            MODEL="schemathesis",
+            FIT=fit["id"],
+        )
