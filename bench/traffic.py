@@ -79,7 +79,7 @@ class Traffic:
         """An answer."""
         self.seconds[kind].append(seconds)
         if not 200 <= status < 300:
-            self.errors[f"{kind}: status {status}"] += 1
+            self.errors[f"{kind}: status {status}: {body.decode()[:200]}"] += 1
         elif kind == "fit":
             self.n_fits += 1
             self.open_fits[json.loads(body)["id"]] = None

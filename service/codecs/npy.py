@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import threading
 import zipfile
 import zlib
 
@@ -17,6 +18,9 @@ MAX_MEMBERS = 16  # of an npz: X, y, feature_names, and room for what other prog
 LOCAL_HEADER_BYTES = 30
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
+# NumPy reads a header by `ast`, which fails once in a while when a garbage collection lets another thread in.
+ONE_AT_A_TIME = threading.Lock()
+
 
 def read_npy(data: memoryview, name: str = "the body") -> Array:
     """The array in an npy file, whose declared shape has to agree with the bytes that are there."""
@@ -24,7 +28,8 @@ def read_npy(data: memoryview, name: str = "the body") -> Array:
     try:
         version = np.lib.format.read_magic(stream)
         read_header = HEADERS[version]
-        shape, fortran_order, dtype = read_header(stream)
+        with ONE_AT_A_TIME:
+            shape, fortran_order, dtype = read_header(stream)
     except Exception:  # whatever NumPy's parser raises on a header made to break it
         raise Malformed(f"{name} is not an npy file") from None
     if dtype.kind not in "fiubU":
