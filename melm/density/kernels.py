@@ -17,6 +17,7 @@ from melm.rows import Array
 BLOCK_PAIRS = 2**17  # distances held at once: a megabyte
 FARTHEST = 1e300  # squared distances end here, so that even the farthest query has finite log densities
 NEGLIGIBLE = 1e-10  # share of a density that the rows left out may hold
+LEAF_ROWS = 64  # of the tree of rows: half the memory of the smaller leaves that are usual, and built sooner
 CELL = 4.0  # side of the cells, in kernel widths, whose queries share the rows near them
 
 
@@ -58,7 +59,7 @@ class Kernels:
 
     @cached_property
     def _tree(self) -> cKDTree:
-        return cKDTree(self.rows)
+        return cKDTree(self.rows, leafsize=LEAF_ROWS)
 
     @property
     def _smallest_weight(self) -> float:

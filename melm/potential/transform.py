@@ -23,7 +23,7 @@ from melm.rows import Array
 Spectrum: TypeAlias = npt.NDArray[np.complex128]
 Modes: TypeAlias = tuple[int, ...]  # highest frequency index of each axis
 
-BLOCK_ROWS = 2**17  # taken at once, where the grid is not larger: working memory of some 10 MiB
+BLOCK_ROWS = 2**16  # taken at once, where the grid is not larger: working memory of some 5 MiB
 UPSAMPLING = 2.0  # fixed: finufft's own choice depends on the number of rows, and blocks would not quite add up
 CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sorting the rows first only costs time
 
