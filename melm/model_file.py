@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from melm import npy
 from melm.density import ClassDensities
 from melm.model import HeldOutRows, Model
 from melm.preprocess import Encoder
@@ -151,8 +152,7 @@ def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > 2 * len(content) + 2**16:
                 raise ModelFileError("The model file is compressed; models are stored plainly.")
-            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files}
+            return {name.removesuffix(".npy"): npy.read(archive.read(name)) for name in archive.namelist()}
     except ModelFileError:
         raise
     except Exception as problem:  # whatever zipfile and numpy find wrong with foreign bytes

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import melm.table
 from melm.rows import blocks
 from melm.stack import Stack
+from service.codecs.parquet_pages import check_pages
 from service.codecs.table import (
     SHOWN_ERRORS,
     SPILL_BYTES,
@@ -29,7 +30,7 @@ from service.codecs.table import (
     check_lengths,
     check_size,
 )
-from service.errors import FieldError, Invalid, Malformed, TooLarge, escape
+from service.errors import FieldError, Invalid, Malformed, escape
 
 RECORD_BATCH_COMPRESSION = 3  # field numbers in Arrow's Message.fbs
 MESSAGE_HEADER = 2
@@ -92,7 +93,7 @@ def decode_parquet(body: Content, limits: Limits, target: str | None = None) -> 
 
 
 def read_parquet(body: Content, limits: Limits) -> Any:
-    """The columns of a Parquet file, whose declared uncompressed size counts against the limit.
+    """The columns of a Parquet file, of which the uncompressed size of all pages counts against the limit.
 
     Text stays encoded by a dictionary, as it is stored: a long value may be repeated in every row at no cost.
     """
@@ -100,9 +101,8 @@ def read_parquet(body: Content, limits: Limits) -> Any:
         source = pa.parquet.ParquetFile(pa.BufferReader(body))
         metadata = source.metadata
         check_size(metadata.num_rows, metadata.num_columns, limits)
-        if sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)) > limits.bytes:
-            raise TooLarge(limits.bytes)
         check_types(source.schema_arrow)
+        check_pages(body, metadata, limits)
         texts = [field.name for field in source.schema_arrow if is_text(field.type)]
         return pa.parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
     except (pa.ArrowException, OSError) as error:

@@ -3,45 +3,26 @@
 from __future__ import annotations
 
 import io
-import math
-import threading
 import zipfile
 import zlib
 
 import numpy as np
 import pyarrow as pa
 
+from melm import npy
 from service.codecs.table import Answer, Array, Codec, Content, Limits, Table, as_features, as_labels
 from service.errors import FieldError, Invalid, Malformed, TooLarge
 
 MAX_MEMBERS = 16  # of an npz: X, y, feature_names, and room for what other programs add
 LOCAL_HEADER_BYTES = 30
-HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-
-# NumPy reads a header by `ast`, which fails once in a while when a garbage collection lets another thread in.
-ONE_AT_A_TIME = threading.Lock()
 
 
 def read_npy(data: memoryview, name: str = "the body") -> Array:
-    """The array in an npy file, whose declared shape has to agree with the bytes that are there."""
-    stream = io.BytesIO(data[:16_384])  # headers are 64-byte multiples, some 128 bytes long
+    """The array in an npy file."""
     try:
-        version = np.lib.format.read_magic(stream)
-        read_header = HEADERS[version]
-        with ONE_AT_A_TIME:
-            shape, fortran_order, dtype = read_header(stream)
-    except Exception:  # whatever NumPy's parser raises on a header made to break it
-        raise Malformed(f"{name} is not an npy file") from None
-    if dtype.kind not in "fiubU":
-        raise Malformed(f"{name} holds {dtype} values; numbers, booleans and text are read")
-    offset = stream.tell()
-    if any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != len(data) - offset:
-        held = len(data) - offset
-        raise Malformed(f"{name} declares {dtype} of shape {shape}, which is not what its {held} bytes hold")
-    try:
-        return np.frombuffer(data, dtype, offset=offset).reshape(shape, order="F" if fortran_order else "C")
-    except (ValueError, TypeError):  # dimensions or items that no array can have
-        raise Malformed(f"{name} declares {dtype} of shape {shape}, which no array has") from None
+        return npy.read(data)
+    except npy.NpyError as error:
+        raise Malformed(f"{name} {error}") from None
 
 
 def read_npz(body: Content, limits: Limits) -> dict[str, Array]:

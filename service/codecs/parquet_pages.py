@@ -1,0 +1,144 @@
+"""What the pages of a Parquet file say of themselves.
+
+The figures of the footer bind nobody: a reader makes room for what the header of each page says, so that is what has to
+be within the limits. Headers are Thrift structs in its compact form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from service.codecs.table import Content, Limits
+from service.errors import Malformed, TooLarge
+
+Fields: TypeAlias = dict[int, Any]  # of a struct, by their numbers in parquet.thrift
+
+MAX_PAGES = 100_000  # a second's work; pages usually hold some ten thousand rows of a column
+MAX_DEPTH = 4
+DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3  # of PageType
+HEADERS = {DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}  # the field that says more of a page of this type
+DELTA_BYTE_ARRAY = 7  # of Encoding
+TRUE, FALSE, BYTE, DOUBLE, BINARY, STRUCT = 1, 2, 3, 7, 8, 12  # kinds of fields in the compact form
+BITS = {4: 16, 5: 32, 6: 64}  # of the kinds that are whole numbers
+
+
+@dataclass(frozen=True)
+class Page:
+    """The header of a page."""
+
+    is_dictionary: bool
+    n_values: int
+    encoding: int
+    n_bytes: int  # uncompressed
+    n_stored_bytes: int
+
+
+def check_pages(body: Content, metadata: Any, limits: Limits) -> None:
+    """Refuse a file whose pages hold more than its footer says, more than the limits allow, or nothing can bound."""
+    n_pages, n_bytes = 0, 0
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    if sum(group.num_rows for group in groups) != metadata.num_rows:
+        raise Malformed("the body is not a Parquet file: its row groups do not have the rows of the file")
+    for group in groups:
+        for column in (group.column(index) for index in range(group.num_columns)):
+            n_pages += 1
+            left = group.num_rows
+            for page in pages(memoryview(body), column):
+                n_pages, n_bytes = n_pages + 1, n_bytes + max(page.n_bytes, page.n_stored_bytes)
+                left -= 0 if page.is_dictionary else page.n_values
+                if n_bytes > limits.bytes:
+                    raise TooLarge(limits.bytes)
+                if page.encoding == DELTA_BYTE_ARRAY:
+                    raise Malformed("the Parquet file has a column stored as DELTA_BYTE_ARRAY; store it otherwise")
+                if left < 0 or (page.is_dictionary and page.n_values > page.n_bytes):
+                    raise Malformed("the body is not a Parquet file: a page has more values than it can have")
+                if n_pages > MAX_PAGES:
+                    raise Malformed(f"the Parquet file has more than {MAX_PAGES} pages; write larger row groups")
+
+
+def pages(body: memoryview, column: Any) -> Iterator[Page]:
+    """The pages of a column chunk that a reader reads: as many as it takes for the values of the chunk."""
+    at = column.data_page_offset
+    if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:
+        at = column.dictionary_page_offset
+    n_left = column.num_values
+    if at < 0:
+        raise Malformed("the body is not a Parquet file: a column begins before it")
+    while n_left > 0:
+        page, at = read_page(body, at)
+        at += page.n_stored_bytes
+        if at > len(body):
+            raise Malformed("the body is not a Parquet file: a page is cut off")
+        n_left -= 0 if page.is_dictionary else page.n_values
+        yield page
+
+
+def read_page(body: memoryview, at: int) -> tuple[Page, int]:
+    """The header that begins there, and where its page begins."""
+    try:
+        fields, at = read_struct(body, at)
+        kind = fields[1]
+        header = fields[HEADERS[kind]] if kind in HEADERS else {}
+        page = Page(
+            is_dictionary=kind == DICTIONARY_PAGE,
+            n_values=header.get(1, 0),
+            encoding=header.get(4 if kind == DATA_PAGE_V2 else 2, 0),
+            n_bytes=fields[2],
+            n_stored_bytes=fields[3],
+        )
+        if min(page.n_values, page.n_bytes, page.n_stored_bytes) < 0:
+            raise ValueError("a page cannot have less than nothing")
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError):
+        raise Malformed("the body is not a Parquet file: the header of a page is damaged") from None
+    return page, at
+
+
+def read_struct(data: memoryview, at: int, depth: int = 0) -> tuple[Fields, int]:
+    """The fields of a struct, and where it ends; of text and fractions, which nobody asks for, only the end.
+
+    What two readers could understand in two ways is refused: fields that come twice, numbers that are too long.
+    """
+    fields: Fields = {}
+    number = 0
+    while data[at] != 0:
+        step, kind = divmod(data[at], 16)
+        number, at = (number + step, at + 1) if step else read_number(data, at + 1, BITS[4])
+        if number in fields:
+            raise ValueError("a field comes twice")
+        fields[number] = None
+        if kind in (TRUE, FALSE):
+            fields[number] = kind == TRUE
+        elif kind == BYTE:
+            at += 1
+        elif kind in BITS:
+            fields[number], at = read_number(data, at, BITS[kind])
+        elif kind == DOUBLE:
+            at += 8
+        elif kind == BINARY:
+            length, at = read_varint(data, at, 32)
+            at += length
+        elif kind == STRUCT and depth < MAX_DEPTH:
+            fields[number], at = read_struct(data, at, depth + 1)
+        else:
+            raise ValueError("no page header has lists, or structs so deep")
+    return fields, at + 1
+
+
+def read_number(data: memoryview, at: int, bits: int) -> tuple[int, int]:
+    """A signed number: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ..."""
+    value, at = read_varint(data, at, bits)
+    return (value >> 1) ^ -(value & 1), at
+
+
+def read_varint(data: memoryview, at: int, bits: int) -> tuple[int, int]:
+    """Seven bits a byte, the lowest first."""
+    value = 0
+    for shift in range(0, bits, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80 and value < 2**bits:
+            return value, at
+    raise ValueError(f"a number has more than {bits} bits")
