@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import redis
 
 from tests.faults.deployment import NEVER, TENANT, Deployment, deployment
 from tests.servers import wait_until
@@ -79,16 +80,25 @@ def test_a_frozen_server_costs_time_only(tmp_path: Path) -> None:
 
 @pytest.mark.scenario(9, "all client connections dropped")
 def test_dropped_connections_cause_no_second_execution(tmp_path: Path) -> None:
-    with deployment(tmp_path) as deployed, deployed.worker():
+    """One process is always free: the worker waits for a message when its connection is dropped."""
+    with deployment(tmp_path, window=2) as deployed, deployed.worker(worker_processes=3):
         fit = deployed.submit(n_starts=6, seconds=0.3)
         for n in (1, 3, 5):
             deployed.wait_for_execution(fit, n)
             deployed.fault()
-            for kind in ("normal", "pubsub"):
-                deployed.server.client.client_kill_filter(_type=kind, skipme=True)
+            drop_connections(deployed.server.client)
         deployed.wait_for_end(fit)
         deployed.assert_whole(fit)
         assert set(deployed.times_run(fit).values()) == {1}
+
+
+def drop_connections(client: redis.Redis) -> None:
+    """Of everybody, and in the middle: the server holds back what would write until some scripts are under way."""
+    client.client_pause(10_000, all=False)
+    wait_until(lambda: sum(each["cmd"] == "evalsha" and "b" in each["flags"] for each in client.client_list()) >= 3)
+    for kind in ("normal", "pubsub"):
+        client.client_kill_filter(_type=kind, skipme=True)
+    client.client_unpause()
 
 
 @pytest.mark.faults
