@@ -68,10 +68,11 @@ def test_a_frozen_server_costs_time_only(tmp_path: Path) -> None:
         deployed.wait_for_execution(fit, 3)
         assert deployed.server.process is not None
         deployed.server.process.send_signal(signal.SIGSTOP)
+        thaw = threading.Timer(15, deployed.server.process.send_signal, [signal.SIGCONT])
+        thaw.start()
         with pytest.raises(StoreUnavailable):
             deployed.submit()
-        time.sleep(15)
-        deployed.server.process.send_signal(signal.SIGCONT)
+        thaw.join()
         deployed.fault()
         deployed.wait_for_end(fit, 60)
         deployed.assert_whole(fit)
