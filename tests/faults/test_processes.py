@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.deployment import NEVER, TENANT, deployment, kill
-from tests.servers import wait_until
+from tests.servers import DEFAULT_TIMEOUT_SECONDS, wait_until
 from worker.contract.process import identity, is_dead_here
 from worker.contract.records import Status
 
@@ -170,15 +170,21 @@ def test_a_unit_that_holds_the_interpreter_for_three_leases_is_run_once(tmp_path
 @pytest.mark.scenario(19, "a unit beyond the hard time limit ({manners})")
 @pytest.mark.parametrize("manners", ["stuck", "holds_interpreter", "none"])
 def test_a_unit_that_takes_too_long_is_given_up_with_a_word(tmp_path: Path, manners: str) -> None:
+    """A unit that reacts ends by itself; the process of any other is killed."""
     with deployment(tmp_path, unit_seconds=1) as deployed, deployed.worker():
-        fit = deployed.wait_for_end(deployed.submit(n_starts=1, seconds=20, **{manners: ["search 0"]}))
+        fit = deployed.submit(n_starts=1, seconds=20, **{manners: ["search 0"]})
+        process = identity(deployed.wait_for_execution(fit).pid)
+        fit = deployed.wait_for_end(fit)
         assert fit.error is not None
         assert (fit.status, fit.error.type) == (Status.FAILED, "OutOfTime")
         assert fit.error.message == "It took longer than 1 seconds, the most a unit may take."
         assert deployed.times_run(fit)["search 0"] == 1
+        if manners != "none":
+            wait_until(lambda: is_dead_here(process))
         healthy = deployed.submit(n_starts=2)
         deployed.wait_for_end(healthy)
         deployed.assert_whole(healthy)
+        assert is_dead_here(process) == (manners != "none")
 
 
 @pytest.mark.faults
@@ -202,7 +208,7 @@ def test_a_worker_whose_consumer_hangs_ends_so_that_another_can_begin(tmp_path: 
         with deployed.worker(module="tests.faults.mishap", environment=environment) as hanging:
             children = [identity(pid) for pid in hanging.children()]
             fit = deployed.submit(n_starts=2)
-            assert hanging.process.wait() == -signal.SIGKILL
+            assert hanging.process.wait(DEFAULT_TIMEOUT_SECONDS) == -signal.SIGKILL
             wait_until(lambda: all(map(is_dead_here, children)))
         assert "fits wait and no message comes" in (tmp_path / "worker.log").read_text()
         deployed.dispatcher.send(TENANT, fit.id)
