@@ -141,15 +141,18 @@ def test_a_worker_that_is_cut_off_is_replaced_and_comes_back(
     deployed: Deployment, hosts: Hosts, client: httpx2.Client
 ) -> None:
     with deployed.worker(prefix=hosts.worker.prefix) as cut_off, deployed.worker(prefix=hosts.other_worker.prefix):
-        fit = posted(deployed, client, n_starts=8, seconds=0.5)
+        fit = posted(deployed, client, n_starts=60, seconds=0.5)
         wait_until(lambda: any(each.pid in cut_off.children() for each in deployed.executions(fit)))
         deployed.fault()
         hosts.worker.cut()
-        deployed.wait_for_end(fit)
-        deployed.assert_whole(fit)
+        wait_until(lambda: 2 in deployed.times_run(fit).values())
         assert deployed.get(fit).recoveries >= 1
-        ended = deployed.get(fit)
         hosts.worker.mend()
+        wait_until(lambda: len(deployed.store.workers.health().workers) == 2)
+        assert deployed.get(fit).is_active  # what the worker has had in hand since then comes too late
+        deployed.wait_for_end(fit, 60)
+        deployed.assert_whole(fit)
+        ended = deployed.get(fit)
 
         def is_back() -> bool:
             another = posted(deployed, client, n_starts=8, seconds=0.2)
