@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ import numpy as np
 import pytest
 
 from tests.faults.deployment import TENANT, Deployment, deployment, kill
+from tests.servers import wait_until
 from tests.service.api import Api, free_port
 from worker.contract.dispatch import BROKER_PREFIX, QUEUE
 from worker.contract.errors import Conflict, ContractError
@@ -29,6 +31,8 @@ from worker.contract.errors import Conflict, ContractError
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "1800"))
 SEED = int(os.environ.get("CHAOS_SEED", time.time_ns() % 2**32))
 PAUSE_SECONDS = 0.2  # of the client, between two fits
+LONG_EVERY = 15  # so many fits there is a long one
+LOST_EVERY = 10  # so many fits an answer is lost on its way to the client
 T = TypeVar("T")
 
 
@@ -156,17 +160,31 @@ class Chaos:
                 self._deployed.dispatcher.send(TENANT, fit.id)
 
 
-def submit_until(stop: threading.Event, deployed: Deployment, url: str) -> None:
-    """A client as it should be: it asks again, under the same key, until it has an answer."""
+def submit_until(stop: threading.Event, deployed: Deployment, url: str) -> int:
+    """A client as it should be: it asks again, under the same key, until it has an answer.
+
+    Most fits are short. Some go on for so long that a worker whose lease has ended finds them active when it is back.
+    Tells how many fits it wanted.
+    """
+    lost: set[str] = set()  # keys of which an answer did not reach the client
+    n_wanted = 0
     with httpx2.Client(base_url=url, timeout=10) as client:
+
+        def is_acknowledged(key: str) -> bool:
+            time.sleep(PAUSE_SECONDS)
+            n_starts, seconds = (30, 0.2) if n_wanted % LONG_EVERY == 0 else (4, 0.05)
+            with suppress(httpx2.TransportError, ContractError):
+                answer = deployed.post(client, key=key, n_starts=n_starts, seconds=seconds, seed=n_wanted)
+                assert answer.status_code in (200, 202, 409, 429, 503), answer.text
+                if n_wanted % LOST_EVERY or key in lost:
+                    return answer.is_success
+                lost.add(key)
+            return False
+
         while not stop.is_set():
-            key, is_acknowledged = uuid.uuid4().hex, False
-            while not is_acknowledged and not stop.is_set():
-                with suppress(httpx2.TransportError, ContractError):
-                    answer = deployed.post(client, key=key, n_starts=4, seconds=0.05, seed=len(deployed.fits))
-                    assert answer.status_code in (200, 202, 409, 429, 503), answer.text
-                    is_acknowledged = answer.is_success
-                time.sleep(PAUSE_SECONDS)
+            wait_until(partial(is_acknowledged, uuid.uuid4().hex), 300)
+            n_wanted += 1
+    return n_wanted
 
 
 @pytest.mark.faults
@@ -188,9 +206,10 @@ def test_random_faults_lose_nothing(tmp_path: Path) -> None:
                 chaos.pause(1)
         finally:
             stop.set()
-        client.result()
+        n_wanted = client.result()
         for fit in deployed.fits:
             deployed.wait_for_end(fit, 300)
         deployed.assert_whole(*deployed.fits)
         print(f"seed {SEED}: {len(deployed.fits)} fits, {chaos.faults.total()} faults, {dict(chaos.faults)}")
         assert deployed.store.units.leases(TENANT) == []
+        assert deployed.server.client.zcard(f"melm:{{{TENANT}}}:fits") == n_wanted
