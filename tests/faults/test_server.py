@@ -125,16 +125,18 @@ def test_every_acknowledged_fit_survives_a_hundred_kills(tmp_path: Path) -> None
 
         with ThreadPoolExecutor() as pool:
             writers = [pool.submit(write) for _ in range(2)]
-            for _ in range(100):
-                enough = len(acknowledged) + 5
-                wait_until(lambda enough=enough: len(acknowledged) > enough)  # type: ignore[misc]
-                deployed.server.kill()
-                n_before = len(acknowledged)
-                deployed.server.start()
-                back_at = time.monotonic()
-                wait_until(lambda n_before=n_before: len(acknowledged) > n_before)  # type: ignore[misc]
-                deployed.recovery_seconds.append(time.monotonic() - back_at)
-            stop.set()
+            try:
+                for _ in range(100):
+                    enough = len(acknowledged) + 5
+                    wait_until(lambda enough=enough: len(acknowledged) > enough)  # type: ignore[misc]
+                    deployed.server.kill()
+                    n_before = len(acknowledged)
+                    deployed.server.start()
+                    back_at = time.monotonic()
+                    wait_until(lambda n_before=n_before: len(acknowledged) > n_before)  # type: ignore[misc]
+                    deployed.recovery_seconds.append(time.monotonic() - back_at)
+            finally:
+                stop.set()
             for writer in writers:
                 writer.result()
         assert len(acknowledged) > 500
