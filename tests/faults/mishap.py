@@ -1,6 +1,7 @@
 """Mishaps at an exact moment: a process hits itself just before or after it does a certain thing.
 
-The environment says what and when (`MISHAP="SIGKILL before claim"`), whether at each such moment or at every third one
+A signal, `HANG` for a thread that stands still, or `LOSE` for an answer of the store that does not arrive. The
+environment says what and when (`MISHAP="SIGKILL before claim"`), whether at each such moment or at every third one
 (`MISHAP_EVERY=3`), how often at most (`MISHAP_TIMES`), and in which folder all processes count (`MISHAP_FOLDER`).
 `python -m tests.faults.mishap` runs a worker of the stand-in that mishaps happen to.
 """
@@ -20,6 +21,7 @@ from kombu.transport.redis import QoS
 from tests.worker.stand_in import StandIn
 from worker.app import run_worker
 from worker.contract.dispatch import CeleryDispatcher
+from worker.contract.errors import StoreUnavailable
 from worker.contract.settings import Settings
 from worker.contract.store import Units
 
@@ -27,6 +29,7 @@ MOMENTS: dict[str, tuple[type, str]] = {
     "claim": (Units, "claim"),
     "complete": (Units, "complete"),
     "finish": (Units, "finish"),
+    "open_stage": (Units, "open_stage"),
     "redispatch": (Units, "redispatch"),
     "send": (CeleryDispatcher, "send"),
     "note": (QoS, "append"),  # a message that was taken off the list is noted as taken
@@ -57,6 +60,8 @@ def arm(environment: Mapping[str, str]) -> None:
 
     def perhaps() -> None:
         if first_free(folder, "moment") % every == 0 and first_free(folder, "mishap") <= times:
+            if what == "LOSE":
+                raise StoreUnavailable("The answer was lost.")
             if what == "HANG":
                 threading.Event().wait()
             os.kill(os.getpid(), signal.Signals[what])

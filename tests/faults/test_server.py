@@ -102,6 +102,24 @@ def drop_connections(client: redis.Redis) -> None:
     client.client_unpause()
 
 
+@pytest.mark.scenario(9, "answers to {moment} lost")
+@pytest.mark.parametrize(
+    ("moment", "times"),
+    [("claim", 3), ("complete", 10), ("open_stage", 2), ("finish", 1)],
+    ids=lambda value: str(value),
+)
+def test_an_answer_that_is_lost_is_asked_for_again(tmp_path: Path, moment: str, times: int) -> None:
+    """The script has run; only its answer does not arrive. No lease ends in this test: nothing else could help."""
+    with deployment(tmp_path, lease_seconds=NEVER, turn_seconds=0) as deployed:
+        environment = deployed.mishap(f"LOSE after {moment}", times=times)
+        with deployed.worker(module="tests.faults.mishap", environment=environment):
+            fit = deployed.submit(n_starts=12)
+            deployed.wait_for_end(fit)
+        deployed.wait_for_mishap(times)
+        deployed.assert_whole(fit)
+        assert set(deployed.times_run(fit).values()) == {1}
+
+
 @pytest.mark.faults
 @pytest.mark.once
 @pytest.mark.scenario(8, "server killed a hundred times under writes")
