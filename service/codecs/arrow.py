@@ -17,6 +17,7 @@ from melm.rows import blocks
 from melm.stack import Stack
 from service.codecs.parquet_pages import check_pages
 from service.codecs.table import (
+    LABEL_KINDS,
     SHOWN_ERRORS,
     SPILL_BYTES,
     Answer,
@@ -212,7 +213,10 @@ def labels(column: Any) -> Array:
     """A label column as text, whole numbers, numbers or booleans."""
     if is_number(value_type(column.type)):
         return as_labels(column.cast(value_type(column.type)).to_numpy())
-    codes, values = encode_text(column)
+    try:
+        codes, values = encode_text(column)
+    except pa.ArrowException:
+        raise Invalid([FieldError("/y", f"holds {column.type} values", LABEL_KINDS)]) from None
     check_lengths(values)
     return np.array(values, np.str_)[codes]
 

@@ -17,6 +17,7 @@ Labels: TypeAlias = Sequence[str | int | float | bool]
 
 SPILL_BYTES = 16 << 20  # tables and bodies beyond it are kept in files without names, and mapped
 MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
+LABEL_KINDS = "labels are text, whole numbers, numbers or booleans"
 SHOWN_ERRORS = 100  # a body in which everything is wrong does not get an answer of its own size
 
 
@@ -104,8 +105,7 @@ def as_labels(y: Array, pointer: str = "/y") -> Array:
     if y.ndim != 1:
         raise Invalid([FieldError(pointer, f"has {y.ndim} dimensions, not 1", "send one label a row")])
     if y.dtype.kind not in "Ufiub":
-        fix = "labels are text, whole numbers, numbers or booleans"
-        raise Invalid([FieldError(pointer, f"holds {y.dtype} values", fix)])
+        raise Invalid([FieldError(pointer, f"holds {y.dtype} values", LABEL_KINDS)])
     kinds: dict[str, npt.DTypeLike] = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
     return np.ascontiguousarray(y, dtype=kinds.get(y.dtype.kind))
 

@@ -265,6 +265,16 @@ class TestRefusal:
             with pytest.raises(Malformed):
                 CODECS[media_type].decode(b"no such thing", LIMITS, None)
 
+    @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
+    def test_labels_of_which_there_are_none(self, media_type: str) -> None:
+        nothing = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.nulls(0))
+        body = {ARROW: arrow_stream, PARQUET: parquet}[media_type](
+            pa.table({"a": pa.array([], pa.float64()), "y": nothing})
+        )
+        with pytest.raises(Invalid) as caught:
+            CODECS[media_type].decode(body, LIMITS, "y")
+        assert pointers(caught.value) == ["/y"]
+
     def test_parquet_bomb(self) -> None:
         table = arrow_table(**{f"c{index}": np.arange(999.0) for index in range(10)})
         with pytest.raises(TooLarge):
