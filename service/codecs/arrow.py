@@ -56,7 +56,7 @@ def read_stream(body: Content, limits: Limits) -> Any:
                 batch.validate(full=True)
                 batches.append(batch)
             return pa.Table.from_batches(batches, reader.schema)
-    except (pa.ArrowException, OSError, struct.error) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, struct.error) as error:
         raise Malformed(f"the body is not an Arrow stream: {first_line(error)}") from None
 
 
@@ -105,8 +105,10 @@ def read_parquet(body: Content, limits: Limits) -> Any:
         check_types(source.schema_arrow)
         check_pages(body, metadata, limits)
         texts = [field.name for field in source.schema_arrow if is_text(field.type)]
-        return pa.parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
-    except (pa.ArrowException, OSError) as error:
+        table = pa.parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
+        table.validate(full=True)
+        return table
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise Malformed(f"the body is not a Parquet file: {first_line(error)}") from None
 
 
