@@ -280,9 +280,9 @@ class TestRefusal:
     def test_names_and_values_that_are_no_text(self, media_type: str, text: bytes) -> None:
         write = {ARROW: arrow_stream, PARQUET: parquet}[media_type]
         body = write(arrow_table(width=[1.0, 2.0], color=["tomato", "green"])).replace(text, b"\xff" + text[1:])
-        with pytest.raises(Malformed, match="(?i)utf"):
+        with pytest.raises(Malformed, match=r"(?i)utf"):
             CODECS[media_type].decode(body, LIMITS, "color")
-        with pytest.raises(Malformed, match="(?i)utf"):
+        with pytest.raises(Malformed, match=r"(?i)utf"):
             read_cells(media_type, body, LIMITS, CsvOptions())
 
     def test_parquet_bomb(self) -> None:
