@@ -46,7 +46,10 @@ def read_npz(body: Content, limits: Limits) -> dict[str, Array]:
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, body: memoryview) -> memoryview:
     """The bytes of a member: a view of the body where it is stored as it is, else decompressed to its declared size."""
     if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
-        return memoryview(archive.read(member))
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise zipfile.BadZipFile(f"{member.filename} is neither stored nor deflated")
+        with archive.open(member) as file:
+            return memoryview(file.read(member.file_size))  # without a size it would make room for all there is
     header = body[member.header_offset : member.header_offset + LOCAL_HEADER_BYTES]
     name_and_extra = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     start = member.header_offset + LOCAL_HEADER_BYTES + name_and_extra

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import tracemalloc
 import zipfile
 from typing import Any
 
@@ -228,6 +229,22 @@ class TestRefusal:
         assert body != honest
         with pytest.raises(Malformed):
             NPZ.decode(body, LIMITS, None)
+
+    @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+    def test_npz_that_holds_more_than_it_declares_is_not_decompressed(self, compression: int) -> None:
+        size = 64 << 20
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", compression) as archive:
+            archive.writestr("X.npy", bytes(size))
+        body = stream.getvalue().replace(size.to_bytes(4, "little"), (500).to_bytes(4, "little"))
+        tracemalloc.start()
+        try:
+            with pytest.raises(Malformed):
+                NPZ.decode(body, LIMITS, None)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 4 * LIMITS.bytes
 
     def test_npz_damage(self) -> None:
         body = bytearray(npz(X=X))
