@@ -33,8 +33,9 @@ from service.codecs.table import (
 )
 from service.errors import FieldError, Invalid, Malformed, escape
 
-RECORD_BATCH_COMPRESSION = 3  # field numbers in Arrow's Message.fbs
-MESSAGE_HEADER = 2
+MESSAGE_HEADER = 2  # field numbers in Arrow's Message.fbs
+RECORD_BATCH_COMPRESSION = 3
+DICTIONARY_DATA, DICTIONARY_IS_DELTA = 1, 2
 
 
 def decode_stream(body: Content, limits: Limits, target: str | None = None) -> Table:
@@ -43,12 +44,12 @@ def decode_stream(body: Content, limits: Limits, target: str | None = None) -> T
 
 
 def read_stream(body: Content, limits: Limits) -> Any:
-    """The columns of an IPC stream. Compressed buffers are refused: nothing bounds what they decompress to."""
+    """The columns of an IPC stream."""
     try:
         batches = []
         source = pa.py_buffer(body)
-        if any(is_compressed(message) for message in messages(source)):
-            raise Malformed("the Arrow stream is compressed; send it uncompressed")
+        for message in messages(source):
+            check_message(message)
         with pa.ipc.open_stream(source) as reader:
             check_size(0, len(reader.schema.names), limits)
             check_types(reader.schema)
@@ -70,22 +71,33 @@ def messages(source: Any) -> Iterator[Any]:
             return
 
 
-def is_compressed(message: Any) -> bool:
-    """Whether a record batch says that its buffers are compressed."""
-    if message.type != "record batch":
-        return False
+def check_message(message: Any) -> None:
+    """Refuse what nothing bounds: compressed buffers, and dictionaries of which every batch gets a longer copy."""
     metadata = message.metadata.to_pybytes()
     header = table_field(metadata, struct.unpack_from("<I", metadata)[0], MESSAGE_HEADER)
-    return header is None or table_field(metadata, header, RECORD_BATCH_COMPRESSION) is not None
+    if message.type == "dictionary" and header is not None:
+        if (place := field_place(metadata, header, DICTIONARY_IS_DELTA)) is not None and metadata[place]:
+            raise Malformed("the Arrow stream has dictionaries that grow; send each of them whole")
+        header = table_field(metadata, header, DICTIONARY_DATA)
+    elif message.type != "record batch":
+        return
+    if header is None or table_field(metadata, header, RECORD_BATCH_COMPRESSION) is not None:
+        raise Malformed("the Arrow stream is compressed; send it uncompressed")
 
 
-def table_field(data: bytes, table: int, field: int) -> int | None:
-    """Where a FlatBuffers table keeps what its field refers to; None when the field is not set."""
+def field_place(data: bytes, table: int, field: int) -> int | None:
+    """Where a FlatBuffers table keeps a field; None when it is not set."""
     vtable = table - struct.unpack_from("<i", data, table)[0]
     size = struct.unpack_from("<H", data, vtable)[0]
     entry = 4 + 2 * field
     offset = struct.unpack_from("<H", data, vtable + entry)[0] if entry < size else 0
-    return table + offset + struct.unpack_from("<I", data, table + offset)[0] if offset else None
+    return table + offset if offset else None
+
+
+def table_field(data: bytes, table: int, field: int) -> int | None:
+    """Where that begins which the field of a FlatBuffers table refers to; None when the field is not set."""
+    place = field_place(data, table, field)
+    return None if place is None else place + struct.unpack_from("<I", data, place)[0]
 
 
 def decode_parquet(body: Content, limits: Limits, target: str | None = None) -> Table:

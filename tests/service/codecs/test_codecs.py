@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.ipc
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -53,6 +54,12 @@ def arrow_stream(table: Any, **options: Any) -> bytes:
     with ipc.new_stream(sink, table.schema, options=ipc.IpcWriteOptions(**options)) as writer:
         writer.write_table(table)
     return sink.getvalue()
+
+
+def messages_of(stream: bytes) -> dict[str, bytes]:
+    """The messages of a stream, by what they are."""
+    reader = pa.ipc.MessageReader.open_stream(stream)
+    return {message.type: message.serialize().to_pybytes() for message in reader}
 
 
 def parquet(table: Any) -> bytes:
@@ -281,6 +288,30 @@ class TestRefusal:
         for media_type in (ARROW, PARQUET):
             with pytest.raises(Malformed):
                 CODECS[media_type].decode(b"no such thing", LIMITS, None)
+
+    def test_arrow_compressed_dictionary(self) -> None:
+        """Three megabytes in a few hundred bytes, beside batches that are not compressed."""
+        table = pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), ["x" * 3 * LIMITS.bytes])})
+        plain, compressed = (messages_of(arrow_stream(table, compression=kind)) for kind in (None, "zstd"))
+        body = plain["schema"] + compressed["dictionary"] + plain["record batch"]
+        assert len(body) < 10_000
+        with pytest.raises(Malformed, match="uncompressed"):
+            CODECS[ARROW].decode(body, LIMITS, None)
+
+    def test_arrow_dictionary_that_grows(self) -> None:
+        """Every batch gets a copy of its own, of all that was there before."""
+        values = [str(index) for index in range(100)]
+        batches = [
+            pa.record_batch({"a": pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), values[:size])})
+            for size in range(1, 100)
+        ]
+        sink = io.BytesIO()
+        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        with pytest.raises(Malformed, match="dictionaries that grow"):
+            CODECS[ARROW].decode(sink.getvalue(), LIMITS, None)
 
     @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
     def test_labels_of_which_there_are_none(self, media_type: str) -> None:
