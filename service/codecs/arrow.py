@@ -15,7 +15,7 @@ import pyarrow.parquet
 import melm.table
 from melm.rows import blocks
 from melm.stack import Stack
-from service.codecs.parquet_pages import check_pages
+from service.codecs.parquet_pages import check_footer, check_pages
 from service.codecs.table import (
     LABEL_KINDS,
     SHOWN_ERRORS,
@@ -111,6 +111,7 @@ def read_parquet(body: Content, limits: Limits) -> Any:
     Text stays encoded by a dictionary, as it is stored: a long value may be repeated in every row at no cost.
     """
     try:
+        check_footer(body, limits)
         source = pa.parquet.ParquetFile(pa.BufferReader(body))
         metadata = source.metadata
         check_size(metadata.num_rows, metadata.num_columns, limits)

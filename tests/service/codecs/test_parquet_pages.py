@@ -14,7 +14,7 @@ import pytest
 
 from service.codecs import CODECS, Limits, arrow
 from service.codecs.parquet_pages import Page, check_pages, pages, read_page
-from service.errors import Malformed, TooLarge
+from service.errors import Invalid, Malformed, TooLarge
 from tests.fuzz.bodies import parquet_of
 
 LIMITS = Limits(bytes=1 << 20, rows=100_000, columns=100)
@@ -127,6 +127,54 @@ def test_a_page_that_is_cut_off_is_refused() -> None:
 
 def field(step: int, kind: int, content: bytes = b"") -> bytes:
     return bytes([step << 4 | kind]) + content
+
+
+def listed(*elements: bytes, kind: int = 12) -> bytes:
+    return bytes([0xF0 | kind]) + varint(len(elements)) + b"".join(elements)
+
+
+def plain_footer(*groups: bytes, schema: tuple[bytes, ...] = (), more: bytes = b"") -> bytes:
+    """A file of no rows and, unless told otherwise, of one column of whole numbers."""
+    table = field(4, 8, varint(1) + b"t") + field(1, 5, number(len(schema) or 1)) + b"\0"
+    column = field(1, 5, number(2)) + field(2, 5, number(0)) + field(1, 8, varint(1) + b"a") + b"\0"
+    elements = field(1, 5, number(1)) + field(1, 9, listed(table, *(schema or (column,))))
+    footer = elements + field(1, 6, number(0)) + field(1, 9, listed(*groups)) + more + b"\0"
+    return b"PAR1" + footer + struct.pack("<I", len(footer)) + b"PAR1"
+
+
+def group_of(*columns: bytes, kind: int = 12) -> bytes:
+    return field(1, 9, listed(*columns, kind=kind)) + field(1, 6, number(0)) + field(1, 6, number(0)) + b"\0"
+
+
+CHUNK = field(2, 6, number(4)) + b"\0"  # of which nothing is known but where it begins
+KEY = field(1, 9, listed(varint(1) + b"a", kind=8)) + b"\0"
+ENCRYPTED = CHUNK[:-1] + field(6, 12, field(2, 12, KEY) + b"\0") + b"\0"
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (plain_footer(group_of(CHUNK, CHUNK)), "do not have the columns of the file"),  # each of these two
+        (plain_footer(group_of(ENCRYPTED)), "encrypted"),  # ended the process that asked pyarrow about its columns
+        (plain_footer(group_of(*[CHUNK] * 100_001)), "more than 100000 pages"),
+        (plain_footer(more=field(1, 9, listed(*[field(1, 8, b"\0") + b"\0"] * 1_000_001))), "footer is damaged"),
+        (plain_footer(group_of(b"\1", kind=3)), "footer is damaged"),
+        (plain_footer(more=field(1, 11, b"\0")), "footer is damaged"),
+        (b"PAR1" + bytes(4) + b"\xff\xff\xff\x7fPAR1", "no footer"),
+        (b"PAR1", "no footer"),
+        (b"", "no footer"),
+    ],
+)
+def test_footers_that_are_refused_before_pyarrow_sees_them(content: bytes, complaint: str) -> None:
+    with pytest.raises(Malformed, match=complaint):
+        arrow.read_parquet(content, LIMITS)
+
+
+def test_a_footer_of_too_many_columns_is_refused() -> None:
+    column = field(1, 5, number(2)) + field(2, 5, number(0)) + field(1, 8, varint(1) + b"a") + b"\0"
+    with pytest.raises(Invalid, match="101 columns"):
+        arrow.read_parquet(plain_footer(schema=(column,) * 101), LIMITS)
+    assert arrow.read_parquet(plain_footer(group_of(CHUNK)), LIMITS).num_rows == 0
 
 
 def header(kind: int = 0, n_values: int = 7, n_bytes: int = 9, more: bytes = b"") -> bytes:
