@@ -26,6 +26,7 @@ HEADERS = {DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}  # the field that 
 DELTA_BYTE_ARRAY = 7  # of Encoding
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 7, 8, 9, 12  # kinds of fields in the compact form
 BITS = {4: 16, 5: 32, 6: 64}  # of the kinds that are whole numbers
+MAX_FIELD = 2**15 - 1
 SCHEMA, ROW_GROUPS = 2, 4  # fields of FileMetaData
 COLUMNS = 1  # of RowGroup
 CRYPTO_METADATA = 8  # of ColumnChunk
@@ -144,8 +145,8 @@ def read_struct(data: memoryview, at: int, depth: int = 0, elements: Iterator[in
     while data[at] != 0:
         step, kind = divmod(data[at], 16)
         number, at = (number + step, at + 1) if step else read_number(data, at + 1, BITS[4])
-        if number in fields:
-            raise ValueError("a field comes twice")
+        if number in fields or number > MAX_FIELD:
+            raise ValueError("a field comes twice, or does for a reader whose numbers begin anew after 16 bits")
         fields[number] = None
         if kind in (TRUE, FALSE):
             fields[number] = kind == TRUE

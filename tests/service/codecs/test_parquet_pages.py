@@ -184,6 +184,14 @@ def header(kind: int = 0, n_values: int = 7, n_bytes: int = 9, more: bytes = b""
     return sizes + field(4 if kind == 2 else 2, 12, said) + more + b"\0"
 
 
+def test_field_numbers_that_begin_anew_are_refused() -> None:
+    """After 32,767 pyarrow counts from -32,768 on, until the second field comes again with another size."""
+    to_the_largest = field(0, 1, number(32_767))
+    around = field(15, 1) * (2**15 // 15) + field(2**15 % 15, 1)  # to 65,535, which is -1
+    with pytest.raises(Malformed, match=DAMAGED):
+        read_page(memoryview(header(more=to_the_largest + around + field(3, 5, number(1 << 30)))), 0)
+
+
 def test_headers_are_understood() -> None:
     expected = Page(is_dictionary=False, n_values=7, encoding=0, n_bytes=9, n_stored_bytes=5)
     statistics = field(4, 12, field(1, 8, varint(3) + b"abc") + field(2, 6, number(-1)) + field(1, 7, bytes(8)) + b"\0")
