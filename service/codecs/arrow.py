@@ -36,6 +36,7 @@ from service.errors import FieldError, Invalid, Malformed, escape
 MESSAGE_HEADER = 2  # field numbers in Arrow's Message.fbs
 RECORD_BATCH_COMPRESSION = 3
 DICTIONARY_DATA, DICTIONARY_IS_DELTA = 1, 2
+MAX_NUMBER_BYTES = 32  # of a decimal with 76 digits, the longest there are
 
 
 def decode_stream(body: Content, limits: Limits, target: str | None = None) -> Table:
@@ -116,6 +117,7 @@ def read_parquet(body: Content, limits: Limits) -> Any:
         metadata = source.metadata
         check_size(metadata.num_rows, metadata.num_columns, limits)
         check_types(source.schema_arrow)
+        check_storage(metadata.schema, source.schema_arrow)
         check_pages(body, metadata, limits)
         texts = [field.name for field in source.schema_arrow if is_text(field.type)]
         table = pa.parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
@@ -210,6 +212,19 @@ def check_types(schema: Any) -> None:
         kind = value_type(field.type)
         if not (is_text(kind) or pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
             errors.append(FieldError(f"/{escape(field.name)}", f"holds {kind} values", "send numbers or text"))
+    if errors:
+        raise Invalid(errors[:SHOWN_ERRORS])
+
+
+def check_storage(stored: Any, schema: Any) -> None:
+    """Refuse numbers stored as bytes of any length: each row, and each gap, takes as many as the longest may have."""
+    errors = []
+    for index, field in enumerate(schema):
+        kind, n_bytes = stored.column(index).physical_type, stored.column(index).length
+        has_any_length = kind == "BYTE_ARRAY" and not is_text(value_type(field.type))
+        if has_any_length or (kind == "FIXED_LEN_BYTE_ARRAY" and n_bytes > MAX_NUMBER_BYTES):
+            detail = f"holds {field.type} values stored as bytes of any length"
+            errors.append(FieldError(f"/{escape(field.name)}", detail, "send numbers or text"))
     if errors:
         raise Invalid(errors[:SHOWN_ERRORS])
 

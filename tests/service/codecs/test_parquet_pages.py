@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import struct
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,22 @@ ENCRYPTED = CHUNK[:-1] + field(6, 12, field(2, 12, KEY) + b"\0") + b"\0"
 def test_footers_that_are_refused_before_pyarrow_sees_them(content: bytes, complaint: str) -> None:
     with pytest.raises(Malformed, match=complaint):
         arrow.read_parquet(content, LIMITS)
+
+
+@pytest.mark.parametrize(("kind", "n_bytes"), [(7, 1_000_000), (6, 0)])
+def test_decimals_of_any_length_are_refused(kind: int, n_bytes: int) -> None:
+    """Every row took as many bytes as the column may have, gaps included."""
+    stored = field(1, 5, number(kind)) + field(1, 5, number(n_bytes)) + field(1, 5, number(1))
+    named = field(1, 8, varint(1) + b"a") + field(2, 5, number(5)) + field(1, 5, number(0)) + field(1, 5, number(9))
+    with pytest.raises(Invalid, match="values stored as bytes of any length"):
+        arrow.read_parquet(plain_footer(schema=(stored + named + b"\0",)), LIMITS)
+
+
+def test_decimals_are_read() -> None:
+    kinds = [pa.decimal128(9, 2), pa.decimal128(38, 2), pa.decimal256(76, 2)]
+    table = pa.table({str(index): pa.array([Decimal("1.25"), None], kind) for index, kind in enumerate(kinds)})
+    for options in ({}, {"store_decimal_as_integer": True}):
+        assert arrow.read_parquet(parquet_of(table, **options), LIMITS).equals(table)
 
 
 def test_a_footer_of_too_many_columns_is_refused() -> None:
