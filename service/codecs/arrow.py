@@ -119,6 +119,7 @@ def read_parquet(body: Content, limits: Limits) -> Any:
         check_types(source.schema_arrow)
         check_storage(metadata.schema, source.schema_arrow)
         check_pages(body, metadata, limits)
+        check_names(source.schema_arrow.names)  # of two columns of one name, the other one would be written out
         texts = [field.name for field in source.schema_arrow if is_text(field.type)]
         table = pa.parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
         table.validate(full=True)
@@ -159,8 +160,7 @@ def as_table(found: Any, limits: Limits, target: str | None) -> melm.table.Table
     """Columns of numbers and of text, with gaps. The labels are text, whatever they are."""
     names = found.column_names
     check_size(found.num_rows, len(names), limits)
-    if len(set(names)) < len(names):
-        raise Invalid([FieldError("", "columns are named twice", "give every column a name of its own")])
+    check_names(names)
     kinds = {name: value_type(found.schema.field(name).type) for name in names}
     number_names = tuple(name for name in names if is_number(kinds[name]) and name != target)
     texts: dict[str, Any] = {}
@@ -203,6 +203,12 @@ def is_text(kind: Any) -> bool:
         or pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
     )
+
+
+def check_names(names: list[str]) -> None:
+    """Refuse columns that cannot be told apart."""
+    if len(set(names)) < len(names):
+        raise Invalid([FieldError("", "columns are named twice", "give every column a name of its own")])
 
 
 def check_types(schema: Any) -> None:

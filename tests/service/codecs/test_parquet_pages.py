@@ -171,6 +171,15 @@ def test_footers_that_are_refused_before_pyarrow_sees_them(content: bytes, compl
         arrow.read_parquet(content, LIMITS)
 
 
+def test_columns_of_one_name_are_refused_before_their_text_is_written_out() -> None:
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(N_ROWS, np.int32)), ["x" * 10_000])
+    content = parquet_of(pa.Table.from_arrays([text, text], names=["a", "a"]), store_schema=False)
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(Invalid, match="columns are named twice"):
+        arrow.read_parquet(content, LIMITS)
+    assert pa.default_memory_pool().max_memory() - before < N_ROWS * 10_000
+
+
 @pytest.mark.parametrize(("kind", "n_bytes"), [(7, 1_000_000), (6, 0)])
 def test_decimals_of_any_length_are_refused(kind: int, n_bytes: int) -> None:
     """Every row took as many bytes as the column may have, gaps included."""
