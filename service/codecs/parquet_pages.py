@@ -23,7 +23,7 @@ MAGIC = b"PAR1"
 TAIL_BYTES = 8  # the length of the footer, and the magic word
 DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3  # of PageType
 HEADERS = {DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}  # the field that says more of a page of this type
-DELTA_BYTE_ARRAY = 7  # of Encoding
+UNBOUNDED = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}  # of Encoding: values that take next to no bytes
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 7, 8, 9, 12  # kinds of fields in the compact form
 BITS = {4: 16, 5: 32, 6: 64}  # of the kinds that are whole numbers
 MAX_FIELD = 2**15 - 1
@@ -84,8 +84,8 @@ def check_pages(body: Content, metadata: Any, limits: Limits) -> None:
                 left -= 0 if page.is_dictionary else page.n_values
                 if n_bytes > limits.bytes:
                     raise TooLarge(limits.bytes)
-                if page.encoding == DELTA_BYTE_ARRAY:
-                    raise Malformed("the Parquet file has a column stored as DELTA_BYTE_ARRAY; store it otherwise")
+                if encoding := UNBOUNDED.get(page.encoding):
+                    raise Malformed(f"the Parquet file has a column stored as {encoding}; store it otherwise")
                 if left < 0 or (page.is_dictionary and page.n_values > page.n_bytes):
                     raise Malformed("the body is not a Parquet file: a page has more values than it can have")
                 check_number(n_pages)

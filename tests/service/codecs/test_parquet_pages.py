@@ -106,10 +106,11 @@ def test_rows_have_to_add_up() -> None:
         arrow.read_parquet(lie(content, (3_000, 2_999)), LIMITS)
 
 
-def test_a_column_whose_values_grow_out_of_those_before_is_refused() -> None:
-    """A megabyte that every value repeats costs it two bytes."""
-    column = {"column_encoding": {"text": "DELTA_BYTE_ARRAY"}, "use_dictionary": False}
-    with pytest.raises(Malformed, match="DELTA_BYTE_ARRAY"):
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_a_column_whose_values_take_next_to_no_bytes_is_refused(encoding: str) -> None:
+    """A megabyte that every value repeats costs it two bytes; or a page has as many lengths as it says, of no bits."""
+    column = {"column_encoding": {"text": encoding}, "use_dictionary": False}
+    with pytest.raises(Malformed, match=f" {encoding};"):
         arrow.read_parquet(parquet_of(pa.table({"text": ["x" * 1_000] * 1_000}), **column), LIMITS)
 
 
