@@ -58,7 +58,7 @@ def read_stream(body: Content, limits: Limits) -> Any:
                 batch.validate(full=True)
                 batches.append(batch)
             return pa.Table.from_batches(batches, reader.schema)
-    except (pa.ArrowException, OSError, UnicodeDecodeError, struct.error) as error:
+    except (pa.ArrowException, OSError, struct.error, UnicodeDecodeError) as error:
         raise Malformed(f"the body is not an Arrow stream: {first_line(error)}") from None
 
 

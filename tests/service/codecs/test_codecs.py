@@ -289,6 +289,17 @@ class TestRefusal:
             with pytest.raises(Malformed):
                 CODECS[media_type].decode(b"no such thing", LIMITS, None)
 
+    @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
+    @pytest.mark.parametrize("text", [b"name", b"text"])
+    def test_arrow_names_and_values_that_are_not_utf8(self, media_type: str, text: bytes) -> None:
+        sound = {ARROW: arrow_stream, PARQUET: parquet}[media_type](
+            pa.table({"name": ["text"]}).replace_schema_metadata()
+        )
+        body = sound.replace(text, b"\xff" * 4)
+        assert body != sound
+        with pytest.raises(Malformed):
+            read_cells(media_type, body, LIMITS, CsvOptions())
+
     def test_arrow_compressed_dictionary(self) -> None:
         """Three megabytes in a few hundred bytes, beside batches that are not compressed."""
         table = pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), ["x" * 3 * LIMITS.bytes])})
