@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -31,11 +32,16 @@ from service.codecs.table import (
     check_lengths,
     check_size,
 )
-from service.errors import FieldError, Invalid, Malformed, escape
+from service.errors import FieldError, Invalid, Malformed, TooLarge, escape
 
 MESSAGE_HEADER = 2  # field numbers in Arrow's Message.fbs
 RECORD_BATCH_COMPRESSION = 3
 DICTIONARY_DATA, DICTIONARY_IS_DELTA = 1, 2
+SCHEMA_FIELDS, SCHEMA_METADATA = 1, 2  # and in Schema.fbs
+FIELD_NAME, FIELD_KIND, FIELD_TYPE, FIELD_CHILDREN, FIELD_METADATA = 0, 2, 3, 5, 6
+PAIR_KEY, PAIR_VALUE = 0, 1
+TIMESTAMP, TIMESTAMP_ZONE = 10, 1  # the kind of a field, and the one text in any of them
+REFERENCE_BYTES = 4
 MAX_NUMBER_BYTES = 32  # of a decimal with 76 digits, the longest there are
 
 
@@ -49,6 +55,7 @@ def read_stream(body: Content, limits: Limits) -> Any:
     try:
         batches = []
         source = pa.py_buffer(body)
+        n_bytes, seen = 0, set[tuple[int, ...]]()
         for message in messages(source):
             check_message(message)
         with pa.ipc.open_stream(source) as reader:
@@ -57,9 +64,27 @@ def read_stream(body: Content, limits: Limits) -> Any:
             for batch in reader:
                 batch.validate(full=True)
                 batches.append(batch)
+                n_bytes += held_bytes(batch, seen)
+                if n_bytes > limits.bytes:  # which the body is not: columns share their bytes
+                    raise TooLarge(limits.bytes)
             return pa.Table.from_batches(batches, reader.schema)
     except (pa.ArrowException, OSError, struct.error, UnicodeDecodeError) as error:
         raise Malformed(f"the body is not an Arrow stream: {first_line(error)}") from None
+
+
+def held_bytes(batch: Any, seen: set[tuple[int, ...]]) -> int:
+    """The bytes of each column, counted for each that shares them; those of a dictionary once for all its batches."""
+    n_bytes = 0
+    for index, column in enumerate(batch):
+        values = column
+        if pa.types.is_dictionary(column.type):
+            values = column.dictionary
+            place = (index, *(0 if buffer is None else buffer.address for buffer in values.buffers()))
+            if place in seen:
+                continue
+            seen.add(place)
+        n_bytes += values.nbytes
+    return n_bytes
 
 
 def messages(source: Any) -> Iterator[Any]:
@@ -73,9 +98,15 @@ def messages(source: Any) -> Iterator[Any]:
 
 
 def check_message(message: Any) -> None:
-    """Refuse what nothing bounds: compressed buffers, and dictionaries of which every batch gets a longer copy."""
+    """Refuse what nothing bounds: compressed buffers, dictionaries of which every batch gets a longer copy, and schemas
+    that refer to the same field or text again and again.
+    """
     metadata = message.metadata.to_pybytes()
     header = table_field(metadata, struct.unpack_from("<I", metadata)[0], MESSAGE_HEADER)
+    if message.type == "schema" and header is not None:
+        sizes = itertools.accumulate(schema_sizes(metadata, header, SCHEMA_FIELDS, SCHEMA_METADATA))
+        if any(size > len(metadata) for size in sizes):
+            raise Malformed("the Arrow stream has a schema that repeats itself")
     if message.type == "dictionary" and header is not None:
         if (place := field_place(metadata, header, DICTIONARY_IS_DELTA)) is not None and metadata[place]:
             raise Malformed("the Arrow stream has dictionaries that grow; send each of them whole")
@@ -84,6 +115,31 @@ def check_message(message: Any) -> None:
         return
     if header is None or table_field(metadata, header, RECORD_BATCH_COMPRESSION) is not None:
         raise Malformed("the Arrow stream is compressed; send it uncompressed")
+
+
+def schema_sizes(data: bytes, table: int, fields: int, metadata: int) -> Iterator[int]:
+    """The least bytes of each thing that a schema or a field refers to, with all that is below it."""
+    for pair in vector(data, table_field(data, table, metadata)):
+        yield from (REFERENCE_BYTES, text_size(data, pair, PAIR_KEY), text_size(data, pair, PAIR_VALUE))
+    for field in vector(data, table_field(data, table, fields)):
+        yield from (REFERENCE_BYTES, text_size(data, field, FIELD_NAME))
+        kind, place = table_field(data, field, FIELD_TYPE), field_place(data, field, FIELD_KIND)
+        if kind is not None and place is not None and data[place] == TIMESTAMP:
+            yield text_size(data, kind, TIMESTAMP_ZONE)
+        yield from schema_sizes(data, field, FIELD_CHILDREN, FIELD_METADATA)
+
+
+def vector(data: bytes, at: int | None) -> Iterator[int]:
+    """Where the tables of a FlatBuffers vector begin."""
+    n_tables = 0 if at is None else struct.unpack_from("<I", data, at)[0]
+    for place in range((at or 0) + 4, (at or 0) + 4 + 4 * n_tables, 4):
+        yield place + struct.unpack_from("<I", data, place)[0]
+
+
+def text_size(data: bytes, table: int, field: int) -> int:
+    """The length of a text in a FlatBuffers table."""
+    at = table_field(data, table, field)
+    return 0 if at is None else int(struct.unpack_from("<I", data, at)[0])
 
 
 def field_place(data: bytes, table: int, field: int) -> int | None:

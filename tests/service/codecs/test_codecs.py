@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import struct
 import tracemalloc
 import zipfile
 from typing import Any
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from melm.csv_table import CsvOptions
 from service.cells import read_cells
 from service.codecs import CODECS, Answer, Limits, codec_for_answer, codec_for_body
+from service.codecs.arrow import MESSAGE_HEADER, SCHEMA_FIELDS, table_field, vector
 from service.errors import Invalid, Malformed, NotAcceptable, RequestError, TooLarge, UnsupportedMediaType
 
 LIMITS = Limits(bytes=1_000_000, rows=1_000, columns=100)
@@ -308,6 +310,42 @@ class TestRefusal:
         assert len(body) < 10_000
         with pytest.raises(Malformed, match="uncompressed"):
             CODECS[ARROW].decode(body, LIMITS, None)
+
+    def test_arrow_schema_that_repeats_itself(self) -> None:
+        """Fields are found by their places, and all places may be one."""
+        body = bytearray(arrow_stream(pa.table({"a" * 1_000: [1.0], **{f"b{index}": [1.0] for index in range(10)}})))
+        metadata = bytes(body[8:])
+        header = table_field(metadata, struct.unpack_from("<I", metadata)[0], MESSAGE_HEADER)
+        assert header is not None
+        fields = table_field(metadata, header, SCHEMA_FIELDS)
+        assert fields is not None
+        first, *_ = vector(metadata, fields)
+        for index in range(11):
+            place = fields + 4 + 4 * index
+            struct.pack_into("<I", body, 8 + place, first - place)
+        assert pa.ipc.open_stream(bytes(body)).schema.names == ["a" * 1_000] * 11
+        with pytest.raises(Malformed, match="repeats itself"):
+            CODECS[ARROW].decode(bytes(body), LIMITS, None)
+
+    def test_arrow_columns_that_share_their_bytes(self) -> None:
+        size = LIMITS.bytes // 2
+        body = bytearray(arrow_stream(pa.table({"a": ["x" * size], "b": [""], "c": [""]})))
+        first = body.find(struct.pack("<q", size)) - 40  # three buffers of a place and a length each
+        for column in (1, 2):
+            body[first + 48 * column : first + 48 * (column + 1)] = body[first : first + 48]
+        assert pa.ipc.open_stream(bytes(body)).read_all()["c"].to_pylist() == ["x" * size]
+        with pytest.raises(TooLarge):
+            CODECS[ARROW].decode(bytes(body), LIMITS, None)
+
+    def test_arrow_batches_share_a_dictionary(self) -> None:
+        text = pa.DictionaryArray.from_arrays(pa.array([0] * 100, pa.int32()), ["x" * (LIMITS.bytes // 2)])
+        sink = io.BytesIO()
+        table = pa.table({"a": text})
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=10)
+        cells = read_cells(ARROW, sink.getvalue(), LIMITS, CsvOptions())
+        assert cells is not None
+        assert len(cells.table) == 100
 
     def test_arrow_dictionary_that_grows(self) -> None:
         """Every batch gets a copy of its own, of all that was there before."""
