@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import io
 import itertools
 import struct
@@ -106,7 +108,7 @@ def check_message(message: Any) -> None:
     if message.type == "schema" and header is not None:
         sizes = itertools.accumulate(schema_sizes(metadata, header, SCHEMA_FIELDS, SCHEMA_METADATA))
         if any(size > len(metadata) for size in sizes):
-            raise Malformed("the Arrow stream has a schema that repeats itself")
+            raise Malformed("the body has an Arrow schema that repeats itself")
     if message.type == "dictionary" and header is not None:
         if (place := field_place(metadata, header, DICTIONARY_IS_DELTA)) is not None and metadata[place]:
             raise Malformed("the Arrow stream has dictionaries that grow; send each of them whole")
@@ -168,7 +170,8 @@ def read_parquet(body: Content, limits: Limits) -> Any:
     Text stays encoded by a dictionary, as it is stored: a long value may be repeated in every row at no cost.
     """
     try:
-        check_footer(body, limits)
+        for schema in check_footer(body, limits):
+            check_message(pa.ipc.read_message(base64.b64decode(schema, validate=True)))
         source = pa.parquet.ParquetFile(pa.BufferReader(body))
         metadata = source.metadata
         check_size(metadata.num_rows, metadata.num_columns, limits)
@@ -180,7 +183,7 @@ def read_parquet(body: Content, limits: Limits) -> Any:
         table = pa.parquet.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
         table.validate(full=True)
         return table
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, binascii.Error, struct.error) as error:
         raise Malformed(f"the body is not a Parquet file: {first_line(error)}") from None
 
 

@@ -27,7 +27,9 @@ UNBOUNDED = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}  # of Encoding
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 7, 8, 9, 12  # kinds of fields in the compact form
 BITS = {4: 16, 5: 32, 6: 64}  # of the kinds that are whole numbers
 MAX_FIELD = 2**15 - 1
-SCHEMA, ROW_GROUPS = 2, 4  # fields of FileMetaData
+SCHEMA, ROW_GROUPS, PAIRS = 2, 4, 5  # fields of FileMetaData
+KEY, VALUE = 1, 2  # of KeyValue
+ARROW_SCHEMA = b"ARROW:schema"
 COLUMNS = 1  # of RowGroup
 CRYPTO_METADATA = 8  # of ColumnChunk
 ENCODINGS, PATHS = (3, 2), {(3, 3), (4, 1)}  # depth and field of lists of numbers, and of text
@@ -45,10 +47,11 @@ class Page:
     n_stored_bytes: int
 
 
-def check_footer(body: Content, limits: Limits) -> None:
+def check_footer(body: Content, limits: Limits) -> list[bytes]:
     """Refuse a footer that takes far more memory than bytes, or with which pyarrow takes the process down.
 
-    It ends the process where it is asked about a column that is encrypted.
+    It ends the process where it is asked about a column that is encrypted. Answers the Arrow schemas of the footer, of
+    which there should be one.
     """
     data = memoryview(body)
     n_bytes = int.from_bytes(data[-TAIL_BYTES : -len(MAGIC)], "little")
@@ -56,15 +59,18 @@ def check_footer(body: Content, limits: Limits) -> None:
         raise Malformed("the body is not a Parquet file: it has no footer")
     begin = len(data) - TAIL_BYTES - n_bytes
     try:
-        footer, _ = read_struct(data[begin:-TAIL_BYTES], 0, elements=iter(range(MAX_ELEMENTS)))
+        text = bytes(data[begin:-TAIL_BYTES])
+        footer, _ = read_struct(memoryview(text), 0, elements=iter(range(MAX_ELEMENTS)))
         check_size(0, len(footer[SCHEMA]) - 1, limits)  # the first element is the table itself
         columns = [column for group in footer[ROW_GROUPS] for column in group[COLUMNS]]
         is_encrypted = any(CRYPTO_METADATA in column for column in columns)
+        pairs = [(text[pair[KEY]], pair.get(VALUE)) for pair in footer.get(PAIRS) or ()]
     except (IndexError, KeyError, TypeError, ValueError):
         raise Malformed("the body is not a Parquet file: the footer is damaged") from None
     if is_encrypted:
         raise Malformed("the Parquet file is encrypted")
     check_number(len(columns))
+    return [text[value] for key, value in pairs if key == ARROW_SCHEMA and value is not None]
 
 
 def check_pages(body: Content, metadata: Any, limits: Limits) -> None:
@@ -135,7 +141,7 @@ def read_page(body: memoryview, at: int) -> tuple[Page, int]:
 
 
 def read_struct(data: memoryview, at: int, depth: int = 0, elements: Iterator[int] = NO_ELEMENTS) -> tuple[Fields, int]:
-    """The fields of a struct, and where it ends; of text and fractions, which nobody asks for, only the end.
+    """The fields of a struct, and where it ends; of text where it stands, of fractions, which nobody asks for, nothing.
 
     What two readers could understand in two ways is refused: fields that come twice, numbers that are too long. Lists
     take from `elements`; a page header has none.
@@ -162,12 +168,12 @@ def read_struct(data: memoryview, at: int, depth: int = 0, elements: Iterator[in
 
 
 def read_value(data: memoryview, at: int, depth: int, kind: int, elements: Iterator[int]) -> tuple[Any, int]:
-    """A whole number, a struct, or the end of a text."""
+    """A whole number, a struct, or where a text stands."""
     if kind in BITS:
         return read_number(data, at, BITS[kind])
     if kind == BINARY:
         length, at = read_varint(data, at, 32)
-        return None, at + length
+        return slice(at, at + length), at + length
     if kind == STRUCT and depth < MAX_DEPTH:
         return read_struct(data, at, depth + 1, elements)
     raise ValueError("no footer or page header has maps, or structs so deep")

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from service.codecs.arrow import MESSAGE_HEADER, SCHEMA_FIELDS, table_field, vector
+
 ROWS = np.arange(24.0).reshape(8, 3) ** 1.5
 LABELS = np.array(["a", "b"] * 4)
 COLUMNS = {"width": ROWS[:, 0], "height": ROWS[:, 1], "color": ["red", "blue", None, "red"] * 2, "y": LABELS}
@@ -61,6 +63,24 @@ def parquet_of(table: Any, **options: Any) -> bytes:
     sink = io.BytesIO()
     pa.parquet.write_table(table, sink, **options)
     return sink.getvalue()
+
+
+def repeating_schema() -> bytes:
+    """An Arrow stream whose fields are all the first: they are found by their places, and all places may be one."""
+    table = pa.table({"a" * 1_000: [1.0], **{f"b{index}": [1.0] for index in range(10)}})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema):
+        pass
+    body = bytearray(sink.getvalue())
+    metadata = bytes(body[8:])
+    header = table_field(metadata, struct.unpack_from("<I", metadata)[0], MESSAGE_HEADER)
+    fields = None if header is None else table_field(metadata, header, SCHEMA_FIELDS)
+    assert fields is not None
+    first, *_ = vector(metadata, fields)
+    for place in range(fields + 4, fields + 4 + 4 * table.num_columns, 4):
+        struct.pack_into("<I", body, 8 + place, first - place)
+    assert pa.ipc.open_stream(bytes(body)).schema.names == ["a" * 1_000] * table.num_columns
+    return bytes(body)
 
 
 def repeated(text: str, n_rows: int) -> Any:

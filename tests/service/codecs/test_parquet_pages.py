@@ -5,18 +5,20 @@ from __future__ import annotations
 import io
 import itertools
 import struct
+from base64 import b64encode
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
 from service.codecs import CODECS, Limits, arrow
 from service.codecs.parquet_pages import Page, check_pages, pages, read_page
 from service.errors import Invalid, Malformed, TooLarge
-from tests.fuzz.bodies import parquet_of
+from tests.fuzz.bodies import parquet_of, repeating_schema
 
 LIMITS = Limits(bytes=1 << 20, rows=100_000, columns=100)
 N_ROWS = 5_000
@@ -195,6 +197,22 @@ def test_decimals_are_read() -> None:
     table = pa.table({str(index): pa.array([Decimal("1.25"), None], kind) for index, kind in enumerate(kinds)})
     for options in ({}, {"store_decimal_as_integer": True}):
         assert arrow.read_parquet(parquet_of(table, **options), LIMITS).equals(table)
+
+
+def test_arrow_schemas_in_footers() -> None:
+    def footer_with(schema: bytes) -> bytes:
+        pair = field(1, 8, varint(12) + b"ARROW:schema") + field(1, 8, varint(len(schema)) + schema) + b"\0"
+        return plain_footer(more=field(1, 9, listed(pair)))
+
+    sound = io.BytesIO()
+    with pa.ipc.new_stream(sound, pa.schema({"a": pa.int64()})):
+        pass
+    assert arrow.read_parquet(footer_with(b64encode(sound.getvalue())), LIMITS).column_names == ["a"]
+    with pytest.raises(Malformed, match="repeats itself"):
+        arrow.read_parquet(footer_with(b64encode(repeating_schema())), LIMITS)
+    for damaged in (b"", b"!", b64encode(b"\xff\xff\xff\xff\1\0\0\0"), b64encode(bytes(100))):
+        with pytest.raises(Malformed):
+            arrow.read_parquet(footer_with(damaged), LIMITS)
 
 
 def test_a_footer_of_too_many_columns_is_refused() -> None:
