@@ -35,7 +35,7 @@ HEARTBEAT_SECONDS = 15
 BATCH_SECONDS = 0.05  # events within this time go out together
 ENDINGS = frozenset({"succeeded", "failed", "canceled"})
 JSON_ONLY = frozenset({"application/json"})
-EVENT_ID = r"^\d{1,15}(-\d{1,15})?$"
+EVENT_ID = r"^[0-9]{1,15}(-[0-9]{1,15})?$"  # \d would let in the digits of all scripts
 ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
     200: {"description": "The fit has ended.", "model": FitOut, "headers": {"Location": LOCATION}},
     202: {"description": "The fit goes on.", "headers": {"Location": LOCATION, "Retry-After": RETRY_AFTER}},

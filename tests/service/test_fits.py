@@ -295,3 +295,9 @@ def test_what_a_fit_costs_is_said_before_it_starts(client: httpx2.Client, datase
     body: dict[str, Any] = {"dataset_id": dataset_id, "method": "pca", "validation": validation}
     assert client.post("/v1/fits", json=body).json()["n_fits"] == 7 * 5 + 5
     assert client.post("/v1/fits", json=body | {"validation": None}).json()["n_fits"] == 1
+
+
+def test_event_ids_of_other_digits_are_refused(client: httpx2.Client) -> None:
+    response = client.get("/v1/fits/fit_0/events", params={"after": "\u0663"})
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["pointer"] == "/query/after"
