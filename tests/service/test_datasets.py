@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx2
 import numpy as np
+import pytest
 
 from tests.servers import redis_server, wait_until
 from tests.service import samples
@@ -89,3 +90,11 @@ def test_expiry_leaves_a_tombstone(tmp_path: Path) -> None:
         assert created["expires_at"] > created["created_at"]
         wait_until(lambda: client.get(f"/v1/datasets/{created['id']}").status_code == 410)
         assert "expired" in client.get(f"/v1/datasets/{created['id']}").json()["detail"]
+
+
+@pytest.mark.parametrize("part", ["blocks", "fits"])
+def test_what_belongs_to_a_dataset_is_no_dataset(client: httpx2.Client, dataset_id: str, part: str) -> None:
+    id = f"{dataset_id}:{part}"
+    assert client.get(f"/v1/datasets/{id}").status_code == 404
+    assert client.delete(f"/v1/datasets/{id}").status_code == 404
+    assert client.post("/v1/fits", json={"dataset_id": id}).status_code == 404

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from worker.contract.dataset_hash import content_hash
-from worker.contract.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, StoreUnavailable
+from worker.contract.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, NotFound, StoreUnavailable
 from worker.contract.identifier import new_id
 from worker.contract.records import ColumnRecord, DatasetRecord, Idempotency, Page
 from worker.contract.store.connection import Connection, expiry, key, milliseconds, timestamp
@@ -142,6 +142,7 @@ class Datasets:
 
     def get(self, tenant: str, id: str) -> DatasetRecord:
         """A dataset's record."""
+        _check_id(id)
         data = self._connection.call("GET", key(tenant, "dataset", id))
         if data is None:
             self._connection.raise_missing("dataset", tenant, id)
@@ -157,6 +158,7 @@ class Datasets:
 
     def delete(self, tenant: str, id: str, *, reason: str = "deleted") -> None:
         """Delete a dataset and leave a tombstone. Conflict while an active fit uses it."""
+        _check_id(id)
         arguments = {"id": id, "reason": reason, **self._connection.tombstone_arguments()}
         (answer,) = self._connection.run("dataset/delete", tenant, arguments)
         if answer == "missing":
@@ -186,6 +188,12 @@ class Datasets:
         if n_read != record.n_rows:
             raise _damaged(record)
         return view(record, room)
+
+
+def _check_id(id: str) -> None:
+    """Refuse what would name the blocks of a dataset, or its fits."""
+    if ":" in id:
+        raise NotFound("dataset", id)
 
 
 def view(record: DatasetRecord, room: Bytes) -> Values:
