@@ -7,9 +7,10 @@ every cell that is wrong.
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections.abc import Sequence
-from json import loads
+from json import dumps, loads
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -47,6 +48,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 FIELDS = Body.__struct_fields__
+HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 TEXT_FIELDS = {"feature_names": "a list of text", "name": "text", "metadata": "an object of text values"}
 
 
@@ -85,7 +87,10 @@ def decode(body: Content, limits: Limits, target: str | None = None, pointer: st
 def parse(body: Content) -> Any:
     """Any JSON value. NaN and Infinity, which are no JSON but which many programs write, become floats."""
     try:
-        return loads(bytes(body))
+        value = loads(bytes(body))
+        if HALF_CHARACTER.search(body):
+            dumps(value, ensure_ascii=False).encode()  # one without the other half is no text, and cannot be answered
+        return value
     except RecursionError:
         raise Malformed("the JSON is nested too deeply") from None
     except ValueError as error:  # covers wrong syntax, wrong UTF-8 and numbers of absurd length

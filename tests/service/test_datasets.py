@@ -98,3 +98,20 @@ def test_what_belongs_to_a_dataset_is_no_dataset(client: httpx2.Client, dataset_
     assert client.get(f"/v1/datasets/{id}").status_code == 404
     assert client.delete(f"/v1/datasets/{id}").status_code == 404
     assert client.post("/v1/fits", json={"dataset_id": id}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("datasets", r'{"X": [[1]], "y": [1], "\ud800": 1}'),
+        ("datasets", r'{"rows": [{"\ud800": [1]}]}'),
+        ("fits", r'{"dataset_id": "\uDC00"}'),
+        ("fits", r'{"dataset_id": "ds_0", "name": "\ud800"}'),
+    ],
+)
+def test_half_characters_are_refused(client: httpx2.Client, path: str, body: str) -> None:
+    response = client.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"})
+    assert response.status_code == 400
+    assert "surrogates not allowed" in response.json()["detail"]
+    whole = client.post("/v1/datasets", content=r'{"\ud83d\ude00": NaN}', headers={"Content-Type": "application/json"})
+    assert whole.json()["errors"][0]["pointer"] == "/\U0001f600"
