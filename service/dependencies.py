@@ -50,11 +50,14 @@ ContextDep: TypeAlias = Annotated[Context, Depends(get_context)]
 def authenticate(request: Request, context: Context) -> Principal:
     """Who asks. Without keys everybody is the default tenant: the service then listens on loopback only."""
     settings = context.settings
-    if settings.user_header and (user := request.headers.get(settings.user_header)):
+    users = request.headers.getlist(settings.user_header) if settings.user_header else []
+    if any(users):
+        if len(users) > 1:  # one of them is perhaps not the proxy's
+            raise Unauthenticated(f"{settings.user_header} is given more than once")
         if request.client is None or request.client.host not in settings.trusted_proxies.split(","):
             raise Unauthenticated(f"{settings.user_header} counts only from a trusted proxy")
         try:
-            return Principal(check_tenant(user), Scope.FIT)
+            return Principal(check_tenant(users[0]), Scope.FIT)
         except ValueError as error:
             raise Unauthenticated(str(error)) from None
     if context.keyring.is_open and not settings.user_header:

@@ -265,6 +265,8 @@ def test_user_named_by_a_trusted_proxy(server: RedisServer, folder: Path) -> Non
             created = client.post("/v1/datasets", json=samples.irises())
             assert created.status_code == 201
             assert created.headers["Location"].startswith("/melm/v1/datasets/ds_")
+        with httpx2.Client(base_url=api.url, headers=[("X-User", "ada"), ("X-User", "bob")]) as client:
+            assert client.get("/v1/datasets").status_code == 401
         with httpx2.Client(base_url=api.url, headers={"X-User": "../bob"}) as client:
             assert client.get("/v1/datasets").status_code == 401
         with api.client() as client:
