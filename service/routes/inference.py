@@ -34,13 +34,15 @@ ROWS = body("RowsByPosition", "RowsByName", shown=examples.ROWS) | {"parameters"
 PROBLEMS = problems(400, 404, 406, 408, 410, 413, 415, 422)
 
 
-async def respond(request: Request, model_id: str, ask: Callable[[CachedModel, Rows], Answer]) -> Response:
+async def respond(
+    request: Request, model_id: str, ask: Callable[[CachedModel, Rows], Answer], tenant: str | None = None
+) -> Response:
     """Decode, ask, encode: at once for little work and a model at hand, in a thread otherwise.
 
     This path has to be fast: what other handlers leave to dependencies is called here, at a tenth of the cost.
     """
     context = await get_context(request)
-    tenant = authorize(request, context, Scope.PREDICT)
+    tenant = authorize(request, context, Scope.PREDICT) if tenant is None else tenant
     content = await get_body(request, context)
     reader = codec_for_body(request.headers.get("content-type"))
     writer = codec_for_answer(request.headers.get("accept"), default=reader)
@@ -138,12 +140,13 @@ async def predict(request: Request, model_id: ModelId) -> Response:
 )
 async def predict_proba(
     request: Request,
+    tenant: PredictTenant,
     model_id: ModelId,
     log_density: Annotated[bool, Query(description="Say also how far each row is from all training data.")] = False,
 ) -> Response:
     """Class probabilities of each row."""
     ask = predict_probabilities_and_density if log_density else predict_probabilities
-    return await respond(request, model_id, ask)
+    return await respond(request, model_id, ask, tenant)
 
 
 @router.post(
