@@ -14,12 +14,12 @@ from scipy.stats import gaussian_kde
 
 import melm.density
 from bench.measurement import Measurement, best_seconds
-from melm import model_file
+from melm.data.labeled import Labelled
 from melm.estimator import MELM
-from melm.labelled import Labelled
 from melm.model import Model
-from melm.objective import WhitenedDivergence
-from melm.rows import Array
+from melm.model import file as model_file
+from melm.objective.divergence import WhitenedDivergence
+from melm.typing import Array
 
 N_STARTS = 16
 

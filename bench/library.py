@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from bench.measurement import Measurement, best_seconds
+from melm.data.problem import Problem
 from melm.estimator import MELM
-from melm.objective import WhitenedDivergence
-from melm.problem import Problem
-from melm.rows import Array
+from melm.objective.divergence import WhitenedDivergence
+from melm.typing import Array
 
 PAPER_DATA = Path(__file__).parents[2] / "shared" / "data" / "paper"
 
@@ -117,8 +117,8 @@ def extra_memory(quick: bool) -> Measurement:
 import numpy as np
 from bench.library import two_classes
 from bench.measurement import peak_bytes
-from melm.objective import WhitenedDivergence
-from melm.problem import Problem
+from melm.objective.divergence import WhitenedDivergence
+from melm.data.problem import Problem
 X, y = two_classes({n_rows}, 30)
 V = np.linalg.qr(np.random.default_rng(1).standard_normal((30, 2)))[0]
 WhitenedDivergence(Problem.prepare(X[:1000], y[:1000], 2, "ledoit_wolf"), 2, form="spectral").value_and_gradient(V)

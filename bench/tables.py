@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bench.measurement import Measurement, best_seconds
-from melm.csv_table import read_csv
-from melm.preprocess import Encoder
-from melm.table import Table
+from melm.tables.csv_table import read_csv
+from melm.tables.encoding import Encoder
+from melm.tables.table import Table
 
 PIECE_BYTES = 1 << 20
 
@@ -64,7 +64,7 @@ def extra_memory(content: bytes, n_rows: int) -> Measurement:
     """Peak memory of reading a file piece by piece beyond the matrix that comes out, in a process of its own."""
     program = """
 import sys
-from melm.csv_table import read_csv
+from melm.tables.csv_table import read_csv
 def peak_bytes():  # of this program alone: what getrusage says begins with its parent's
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))

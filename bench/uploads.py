@@ -20,7 +20,7 @@ from bench.measurement import Measurement
 from bench.service import bare_app
 from bench.tables import numbers_as_csv, pieces
 from melm import MELM
-from melm.rows import Array
+from melm.typing import Array
 from tests.servers import redis_server, worker_process
 from tests.service.api import Api, api_process
 

@@ -9,17 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from melm.covariance import CovarianceKind as Covariance
+    from melm.data.covariance import CovarianceKind as Covariance
     from melm.estimator import MELM
-    from melm.objective import Divergence, divergence
+    from melm.objective.divergence import Divergence, divergence
 
 __all__ = ["MELM", "Covariance", "Divergence", "divergence"]
 
 _HOMES = {
     "MELM": ("melm.estimator", "MELM"),
-    "Covariance": ("melm.covariance", "CovarianceKind"),
-    "Divergence": ("melm.objective", "Divergence"),
-    "divergence": ("melm.objective", "divergence"),
+    "Covariance": ("melm.data.covariance", "CovarianceKind"),
+    "Divergence": ("melm.objective.divergence", "Divergence"),
+    "divergence": ("melm.objective.divergence", "divergence"),
 }
 
 

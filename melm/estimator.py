@@ -17,10 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from melm import model_file
-from melm.covariance import CovarianceKind
-from melm.fitting import GAMMAS, Fitting, Priors, SelectStartBy, class_priors
-from melm.labelled import (
+from melm.data.covariance import CovarianceKind
+from melm.data.labeled import (
     Labelled,
     check_components,
     check_labels,
@@ -29,14 +27,16 @@ from melm.labelled import (
     check_positive,
     check_whole,
 )
+from melm.fitting import GAMMAS, Fitting, Priors, SelectStartBy, class_priors
 from melm.local import Callback, Task, run_locally
 from melm.model import Model
-from melm.model_file import ModelFileError
-from melm.objective import SPECTRAL_COMPONENTS, Form
-from melm.optimize import StartResult, StoppingReason
+from melm.model import file as model_file
+from melm.model.file import ModelFileError
+from melm.objective.divergence import SPECTRAL_COMPONENTS, Form
 from melm.plan import Unit
-from melm.rows import Array
-from melm.search import Search
+from melm.search.climb import StartResult, StoppingReason
+from melm.search.race import Search
+from melm.typing import Array
 
 
 class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -8,8 +8,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from melm.bandwidth import silverman
-from melm.card import (
+from melm.data.labeled import Labelled
+from melm.data.problem import Problem
+from melm.data.whitening import lift
+from melm.density import ClassDensities
+from melm.density.compaction import compact
+from melm.evidence.card import (
     describe_columns,
     describe_data,
     describe_density,
@@ -20,19 +24,15 @@ from melm.card import (
     warn,
     warn_of_order,
 )
-from melm.citation import describe_citation
-from melm.density import ClassDensities
-from melm.density.compaction import compact
-from melm.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
-from melm.labelled import Labelled
+from melm.evidence.citation import describe_citation
+from melm.evidence.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
 from melm.model import Model
-from melm.objective import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
-from melm.optimize import StartResult
+from melm.objective.bandwidth import silverman
+from melm.objective.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
 from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, select
-from melm.problem import Problem
-from melm.rows import Array
-from melm.search import Found, Search, best_start
-from melm.whitening import lift
+from melm.search.climb import StartResult
+from melm.search.race import Found, Search, best_start
+from melm.typing import Array
 
 Priors: TypeAlias = Literal["balanced", "empirical"] | Sequence[float]
 SelectStartBy: TypeAlias = Literal["divergence", "balanced_accuracy"]

@@ -8,8 +8,8 @@ from typing import TypeAlias, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from melm.optimize import StoppingReason
 from melm.plan import NothingFitted, Plan, Result, Stage, Unit, run_plan
+from melm.search.climb import StoppingReason
 
 T = TypeVar("T")
 Task: TypeAlias = Callable[[], Result]

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from melm.csv_table import CsvOptions
-from melm.roles import Role
-from melm.table import Cell, Table
+from melm.tables.csv_table import CsvOptions
+from melm.tables.roles import Role
+from melm.tables.table import Cell, Table
 from service.codecs import CODECS, Content, Limits, arrow, csv, json
 from service.codecs.table import SHOWN_ERRORS, Array, check_size, labels_of
 from service.errors import FieldError, Invalid, escape

@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
-from melm.rows import blocks
+from melm.data.rows import blocks
 from service.codecs import Table
 from service.codecs.table import Array, cell_errors
 from service.errors import FieldError, Invalid

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 
-from melm import model_file
 from melm.model import Model
+from melm.model import file as model_file
 from worker.contract.errors import Gone, NotFound, StoreUnavailable
 from worker.contract.store import Store
 

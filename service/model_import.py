@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from melm import model_file
 from melm.model import Model
+from melm.model import file as model_file
 from service import report
 from service.codecs import Limits, npy
 from service.errors import FieldError, Invalid

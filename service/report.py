@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from melm.citation import PAPER, SOFTWARE
+from melm.evidence.citation import PAPER, SOFTWARE
 from melm.model import Model
 from service import plot
 from service.schemas import ModelOut

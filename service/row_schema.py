@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from melm.model import Model
-from melm.preprocess import CategoryColumn, NumberColumn
+from melm.tables.encoding import CategoryColumn, NumberColumn
 
 
 def row_schema(model: Model, title: str) -> dict[str, Any]:

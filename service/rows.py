@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from melm.csv_table import CsvOptions
 from melm.model import Model
-from melm.preprocess import CategoryColumn, NumberColumn
-from melm.roles import Role, RolesError, labels_of
-from melm.table import Table
+from melm.tables.csv_table import CsvOptions
+from melm.tables.encoding import CategoryColumn, NumberColumn
+from melm.tables.roles import Role, RolesError, labels_of
+from melm.tables.table import Table
 from service import codecs
 from service.cells import read_cells
 from service.codecs import Answer, Codec, Limits

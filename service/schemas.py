@@ -7,10 +7,10 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from melm.evidence.validation import Validation
 from melm.methods import METHODS
 from melm.model import Model
-from melm.roles import Role
-from melm.validation import Validation
+from melm.tables.roles import Role
 from worker.contract.records import (
     AliasRecord,
     DatasetRecord,

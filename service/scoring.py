@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from melm.evaluate import balanced_accuracy
+from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
-from melm.objective import divergence
+from melm.objective.divergence import divergence
 from service.codecs.table import Array
 
 SMALLEST_PROBABILITY = 1e-15  # of a log loss, where a model was sure and wrong

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import Depends, Query
 from starlette.datastructures import QueryParams
 
-from melm.csv_dialect import ENCODINGS
-from melm.csv_table import CsvOptions
+from melm.tables.csv_table import CsvOptions
+from melm.tables.dialect import ENCODINGS
 from service.upload import UploadOptions, parse_roles
 
 

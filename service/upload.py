@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from melm.csv_table import CsvOptions
-from melm.labelled import Labelled
-from melm.preprocess import needs_encoder
-from melm.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
-from melm.rows import blocks
-from melm.stack import Stack
-from melm.table import Table
+from melm.data.labeled import Labelled
+from melm.data.rows import blocks
+from melm.tables.csv_table import CsvOptions
+from melm.tables.encoding import needs_encoder
+from melm.tables.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
+from melm.tables.stack import Stack
+from melm.tables.table import Table
 from service import codecs
 from service.cells import Cells, read_cells
 from service.codecs import Codec, Limits

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from melm import model_file
-from melm.labelled import Labelled
+from melm.data.labeled import Labelled
+from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
+from melm.model import file as model_file
 from melm.plan import Plan, Result, Unit
-from melm.table import Table
-from melm.validation import Validation
+from melm.tables.table import Table
 from worker.contract.records import DatasetRecord, FitRecord
 from worker.contract.table_part import TablePart
 from worker.library import Array

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.paper.published import SHAPES
-from melm.rows import Array
+from melm.typing import Array
 
 BESIDE_THE_PROJECT = Path(__file__).parents[3] / "shared" / "data" / "paper"
 

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from melm.rows import Array
+from melm.typing import Array
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999", "#000000", "#7B3294", "#8C510A")
 PANEL_WIDTH, PANEL_HEIGHT = 190, 150

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from melm.classifiers import ClassifierName
+from melm.comparison.classifiers import ClassifierName
 
 CLASSIFIERS: tuple[ClassifierName, ...] = ("svm", "knn", "kde")
 

@@ -13,7 +13,7 @@ from bench.paper import data_sets, figures
 from bench.paper.page import write_page
 from bench.paper.results import Line, Results
 from bench.paper.tasks import Picture, Result, Scored, Starts, Task
-from melm.rows import Array
+from melm.typing import Array
 
 DECIMALS = 6  # of a divergence
 

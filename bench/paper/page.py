@@ -14,8 +14,8 @@ from bench.paper.figures import PAPER_STARTS, expected_best
 from bench.paper.published import PIPELINE, SEPARABILITY
 from bench.paper.results import Estimate, Place, Results
 from bench.paper.tasks import Labels, Protocol, TableName
-from melm.comparison import compare
-from melm.rows import Array
+from melm.comparison.paired_test import compare
+from melm.typing import Array
 
 TEXT = Path(__file__).with_name("page.md")
 PUBLISHED: Mapping[TableName, Mapping[str, Mapping[str, float]]] = {"pipeline": PIPELINE, "separability": SEPARABILITY}

@@ -12,10 +12,10 @@ import numpy as np
 from bench.paper.entrants import Entrant
 from bench.paper.fold_scores import FoldScore
 from bench.paper.strict import FOLDS, INNER_FOLDS, judge, project
-from melm.classifiers import GRIDS, ClassifierName, Codes, train
-from melm.evaluate import balanced_accuracy
+from melm.comparison.classifiers import GRIDS, ClassifierName, Codes, train
+from melm.evidence.evaluate import balanced_accuracy
 from melm.plan import Fold
-from melm.rows import Array
+from melm.typing import Array
 
 SUBSET = 200  # rows: what reproduces table 3 best of 100, 150, 200, 300, half of the rows and all of them
 

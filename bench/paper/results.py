@@ -16,7 +16,7 @@ from bench.paper.fold_scores import CLASSIFIERS
 from bench.paper.published import SHAPES
 from bench.paper.strict import FOLDS
 from bench.paper.tasks import Labels, Protocol, TableName
-from melm.rows import Array
+from melm.typing import Array
 
 DECIMALS = 4
 

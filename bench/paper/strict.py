@@ -9,11 +9,11 @@ import numpy as np
 
 from bench.paper.entrants import Entrant
 from bench.paper.fold_scores import FoldScore
-from melm.classifiers import GRIDS, ClassifierName, Codes, Settings, train
-from melm.evaluate import balanced_accuracy
+from melm.comparison.classifiers import GRIDS, ClassifierName, Codes, Settings, train
+from melm.evidence.evaluate import balanced_accuracy
 from melm.methods import fit
 from melm.plan import Fold
-from melm.rows import Array
+from melm.typing import Array
 
 FOLDS = 5
 INNER_FOLDS = 3

@@ -12,7 +12,7 @@ from bench.paper import paper_like, strict
 from bench.paper.data_sets import DataSet
 from bench.paper.entrants import Entrant
 from melm import MELM
-from melm.classifiers import Codes
+from melm.comparison.classifiers import Codes
 
 Result: TypeAlias = list[Any]
 Labels: TypeAlias = Literal["true", "shuffled"]

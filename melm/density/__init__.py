@@ -12,7 +12,7 @@ import numpy.typing as npt
 from melm.density.bulk import Bulk
 from melm.density.kernels import Kernels
 from melm.density.together import Together
-from melm.rows import Array
+from melm.typing import Array
 
 FEW_PAIRS = 2**14  # rows times queries up to which all classes are summed at once
 EXACT_PAIRS = 2**24  # rows times queries up to which kernels are summed one by one: about a tenth of a second

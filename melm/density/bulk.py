@@ -1,7 +1,7 @@
 """The bulk of one class's density by frequencies: its cost grows with rows plus queries, not with their product.
 
-The characteristic function of the rows, damped by the kernel's, is held on a regular grid (`melm.potential`), and a
-non-uniform FFT brings it back at the queries. Its error is absolute, so the tails are left to others.
+The characteristic function of the rows, damped by the kernel's, is held on a regular grid (`melm.objective.potential`),
+and a non-uniform FFT brings it back at the queries. Its error is absolute, so the tails are left to others.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from melm.density.kernels import Kernels
-from melm.potential.grid import density_grid
-from melm.potential.spectral import SpectralPotentials
-from melm.potential.transform import Modes, Nonuniform, Spectrum
-from melm.rows import Array
+from melm.objective.potential.grid import density_grid
+from melm.objective.potential.spectral import SpectralPotentials
+from melm.objective.potential.transform import Modes, Nonuniform, Spectrum
+from melm.typing import Array
 
 MAX_POINTS = 2**21  # of a grid that is kept with a model: 32 MiB
 TOLERANCES = {1: 1e-12, 2: 1e-12, 3: 1e-9}  # relative to the peak, by components

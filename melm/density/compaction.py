@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from melm.density import GRID_COMPONENTS, ClassDensities
-from melm.potential import whitening_basis
-from melm.rows import Array
+from melm.objective.potential import whitening_basis
+from melm.typing import Array
 
 COMPACT_BYTES = 2**21  # rows are kept as they are up to this size
 CELL = 0.4  # side of a cell in kernel widths: changes log densities by about 4e-4 at 10^6 rows, at most some 3e-3

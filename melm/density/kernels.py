@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from melm.potential import whitening_basis
-from melm.rows import Array
+from melm.objective.potential import whitening_basis
+from melm.typing import Array
 
 BLOCK_PAIRS = 2**17  # distances held at once: a megabyte
 FARTHEST = 1e300  # squared distances end here, so that even the farthest query has finite log densities

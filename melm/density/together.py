@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.density.kernels import FARTHEST, Kernels
-from melm.rows import Array
+from melm.typing import Array
 
 
 @dataclass(frozen=True)

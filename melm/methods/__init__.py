@@ -17,12 +17,12 @@ import numpy.typing as npt
 from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
-from melm.evidence import plan_with_evidence
-from melm.labelled import Labelled
+from melm.data.labeled import Labelled
+from melm.evidence.resampling import plan_with_evidence
+from melm.evidence.validation import Validation
 from melm.methods.base import Method
 from melm.model import Model
 from melm.plan import Plan, Result, Stage, Unit, run_plan
-from melm.validation import Validation
 
 
 def discover() -> dict[str, Method[Any]]:

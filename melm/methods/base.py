@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
+from melm.data.labeled import Labelled
+from melm.data.problem import Problem
+from melm.data.rows import Rows
 from melm.fitting import assemble, check_dimensions, class_priors
-from melm.labelled import Labelled
 from melm.model import Model
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
-from melm.problem import Problem
-from melm.rows import Array, Rows
+from melm.typing import Array
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from melm.rows import Array
+from melm.typing import Array
 
 
 def fit_quietly(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from melm.axes import covariance, principal_axes
+from melm.data.axes import covariance, principal_axes
 from melm.methods.base import DirectMethod, LinearMap, Parameters
-from melm.rows import Array
+from melm.typing import Array
 
 
 class CpcaParameters(Parameters):

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from melm.axes import orient
+from melm.data.axes import orient
 from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
 from melm.methods.convergence import fit_quietly
-from melm.rows import Array
+from melm.typing import Array
 
 
 class FaParameters(Parameters):

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from pydantic import Field
 from scipy.linalg import eigh
 
-from melm.axes import orient
+from melm.data.axes import orient
 from melm.methods.base import DirectMethod, LinearMap, Parameters
-from melm.rows import Array
+from melm.typing import Array
 
 
 class GemParameters(Parameters):

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.methods.base import DensityParameters, DirectMethod, LinearMap
-from melm.rows import Array
+from melm.typing import Array
 
 
 class IdentityParameters(DensityParameters):

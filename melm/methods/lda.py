@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from melm.axes import orient
+from melm.data.axes import orient
+from melm.data.problem import Problem
 from melm.methods.base import DensityParameters, DirectMethod, LinearMap
-from melm.problem import Problem
-from melm.rows import Array
+from melm.typing import Array
 
 
 class LdaParameters(DensityParameters):

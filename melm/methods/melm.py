@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from melm.data.labeled import Labelled
 from melm.estimator import MELM
 from melm.fitting import GAMMAS, Fitting
-from melm.labelled import Labelled
 from melm.methods.base import Method, Parameters, PositiveNumber
 from melm.model import Model
 from melm.plan import Plan, Resamples, Result, Unit

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from melm.axes import align, covariance, principal_axes
+from melm.data.axes import align, covariance, principal_axes
+from melm.data.problem import Problem
 from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
 from melm.methods.convergence import fit_quietly
-from melm.problem import Problem
-from melm.rows import Array
+from melm.typing import Array
 
 MAX_ROWS = 5_000  # every step compares all pairs: minutes here, and hours not far beyond
 

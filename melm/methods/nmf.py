@@ -8,7 +8,7 @@ from pydantic import Field
 
 from melm.methods.base import DirectMethod, LinearMap, Parameters, random_state
 from melm.methods.convergence import fit_quietly
-from melm.rows import Array
+from melm.typing import Array
 
 
 class NmfParameters(Parameters):

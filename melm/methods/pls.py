@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from melm.axes import orient
+from melm.data.axes import orient
 from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
-from melm.rows import Array
+from melm.typing import Array
 
 UNRELATED = 1e-10  # covariance with the classes, relative to that of the first component, that counts as none
 

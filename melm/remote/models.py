@@ -94,7 +94,7 @@ class Model:
         return self._connection.send("GET", self._path("/plot.svg")).text
 
     def file(self) -> bytes:
-        """The model as the bytes of an .npz file, which `melm.model_file` reads."""
+        """The model as the bytes of an .npz file, which `melm.model.file` reads."""
         return self._connection.send("GET", self._path("/file"), headers={"Accept": NPZ}).content
 
     def download(self, path: str | PathLike[str]) -> Path:
@@ -106,7 +106,7 @@ class Model:
     def to_local(self) -> MELM:
         """The model as an estimator of this process, whose predictions are the service's bit for bit."""
         from melm.estimator import MELM
-        from melm.model_file import load
+        from melm.model.file import load
 
         return MELM.from_model(load(self.file()))
 

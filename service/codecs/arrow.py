@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-import melm.table
-from melm.rows import blocks
-from melm.stack import Stack
+import melm.tables.table
+from melm.data.rows import blocks
+from melm.tables.stack import Stack
 from service.codecs.parquet_pages import check_footer, check_pages
 from service.codecs.table import (
     LABEL_KINDS,
@@ -215,7 +215,7 @@ def to_table(table: Any, limits: Limits, target: str | None) -> Table:
     return Table(X, None if target is None else labels(table[target]), tuple(features))
 
 
-def as_table(found: Any, limits: Limits, target: str | None) -> melm.table.Table:
+def as_table(found: Any, limits: Limits, target: str | None) -> melm.tables.table.Table:
     """Columns of numbers and of text, with gaps. The labels are text, whatever they are."""
     names = found.column_names
     check_size(found.num_rows, len(names), limits)
@@ -241,7 +241,7 @@ def as_table(found: Any, limits: Limits, target: str | None) -> melm.table.Table
     for index, (values, _) in enumerate(texts.values()):
         codes[:, index] = values
     categories = tuple(values for _, values in texts.values())
-    return melm.table.Table(tuple(names), number_names, numbers.finish(), tuple(texts), codes, categories)
+    return melm.tables.table.Table(tuple(names), number_names, numbers.finish(), tuple(texts), codes, categories)
 
 
 def value_type(kind: Any) -> Any:
@@ -294,14 +294,14 @@ def check_storage(stored: Any, schema: Any) -> None:
         raise Invalid(errors[:SHOWN_ERRORS])
 
 
-def encode_text(column: Any) -> tuple[melm.table.Codes, tuple[str, ...]]:
+def encode_text(column: Any) -> tuple[melm.tables.table.Codes, tuple[str, ...]]:
     """Codes into the sorted values of a column, as text. Values that are repeated are not written out."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     encoded = column.unify_dictionaries().combine_chunks()
     values = encoded.dictionary.cast(pa.string()).dictionary_encode()  # a dictionary may hold gaps, and values twice
-    codes = values.indices.take(encoded.indices).fill_null(melm.table.NO_CATEGORY).to_numpy(zero_copy_only=False)
-    return melm.table.sort_categories(codes, values.dictionary.to_pylist())
+    codes = values.indices.take(encoded.indices).fill_null(melm.tables.table.NO_CATEGORY).to_numpy(zero_copy_only=False)
+    return melm.tables.table.sort_categories(codes, values.dictionary.to_pylist())
 
 
 def labels(column: Any) -> Array:

@@ -7,9 +7,9 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import melm.table
-from melm.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader, Problem
-from melm.roles import Role, RolesError, labels_of
+import melm.tables.table
+from melm.tables.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader, Problem
+from melm.tables.roles import Role, RolesError, labels_of
 from service.codecs.table import (
     SHOWN_ERRORS,
     SPILL_BYTES,
@@ -41,7 +41,7 @@ class TableReader:
             self._reader.feed(piece)
         check_size(self._reader.n_rows, len(self._reader.names), self._limits)
 
-    def finish(self) -> melm.table.Table:
+    def finish(self) -> melm.tables.table.Table:
         """Columns of numbers and of text, with gaps."""
         with explained():
             table = self._reader.finish()
@@ -60,7 +60,7 @@ def explained() -> Iterator[None]:
         raise Invalid(map(as_field_error, error.problems)) from None
 
 
-def read_table(body: Content, limits: Limits, options: CsvOptions) -> melm.table.Table:
+def read_table(body: Content, limits: Limits, options: CsvOptions) -> melm.tables.table.Table:
     """The table of a whole body."""
     reader = TableReader(limits, options)
     for begin in range(0, len(body), PIECE_BYTES):

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
-from melm import npy
+from melm.tables import npy
 from service.codecs.table import Answer, Array, Codec, Content, Limits, Table, as_features, as_labels
 from service.errors import FieldError, Invalid, Malformed, TooLarge
 

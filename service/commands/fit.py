@@ -93,7 +93,7 @@ def validation_of(options: argparse.Namespace) -> dict[str, int] | None:
 
 def fit_here(options: argparse.Namespace, rows: Upload) -> None:
     """Fit on this machine, and write the model to a file."""
-    from melm import model_file
+    from melm.model import file as model_file
     from service.commands.facts import facts_of_model
     from service.commands.local_fit import fit_locally
     from service.commands.output import write_bytes, write_facts, write_json

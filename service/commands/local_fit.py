@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Result, Stage, run_plan
-from melm.validation import Validation
 from service.commands.failure import CommandError
 from service.upload import Upload, labelled_rows
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from melm import model_file
 from melm.model import Model
+from melm.model import file as model_file
 from service.commands.failure import CommandError
 from service.commands.model_source import say_warnings
 from service.commands.table_file import TableFile, read_bytes

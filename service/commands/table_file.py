@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from melm.csv_dialect import sniff
-from melm.csv_table import CsvOptions
 from melm.remote.table_body import media_type_of
+from melm.tables.csv_table import CsvOptions
+from melm.tables.dialect import sniff
 from service.codecs import CODECS, Codec, Limits
 from service.codecs.table import Array
 from service.commands.failure import CommandError

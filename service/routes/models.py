@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from melm import onnx_file
+from melm.model import onnx as onnx_file
 from service import examples, plot
 from service.codecs import codec_for_body, npy, preferred
 from service.dependencies import (

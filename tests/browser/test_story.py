@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from melm import model_file
+from melm.model import file as model_file
 from service.samples import as_csv
 from tests.browser.steps import choose_file, fit, fit_sample, see_result
 from tests.running_service import RunningService

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from melm import methods, model_file
+from melm import methods
 from melm.methods.melm import MelmParameters
 from melm.model import Model
+from melm.model import file as model_file
 from tests.faults.deployment import TENANT, Deployment, deployment
 from tests.servers import RedisServer, redis_server, wait_until
 from worker.contract.records import DatasetRecord, FitRecord, FitSubmission, Status

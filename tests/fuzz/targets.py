@@ -14,10 +14,10 @@ import numpy as np
 from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
-from melm import model_file
-from melm.csv_dialect import ENCODINGS
-from melm.csv_table import CsvOptions
 from melm.model import Model
+from melm.model import file as model_file
+from melm.tables.csv_table import CsvOptions
+from melm.tables.dialect import ENCODINGS
 from service import body, plot, submission
 from service.codecs import CODECS, Limits, codec_for_answer, codec_for_body, npy
 from service.commands.local_fit import fit_locally

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 import melm
 from melm import MELM
 from melm.local import Progress
-from melm.objective import WhitenedDivergence
-from melm.optimize import StoppingReason
+from melm.objective.divergence import WhitenedDivergence
+from melm.search.climb import StoppingReason
 from tests.melm.samples import Array, blobs, mixture, projection
 
 

@@ -9,14 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from melm import MELM, model_file, rows, sample
-from melm.labelled import Labelled
+from melm import MELM
+from melm.data import rows
+from melm.data.labeled import Labelled
 from melm.methods import METHODS, plan_fit, run_unit
-from melm.objective import WhitenedDivergence
+from melm.model import file as model_file
+from melm.objective.divergence import WhitenedDivergence
+from melm.objective.potential import transform
+from melm.objective.potential.transform import Nonuniform, Separable
 from melm.plan import Result, Stage, run_plan
-from melm.potential import transform
-from melm.potential.transform import Nonuniform, Separable
-from melm.starts import start_projection
+from melm.search import sample
+from melm.search.starts import start_projection
 from tests.melm.samples import blobs, mixture
 
 

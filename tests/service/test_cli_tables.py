@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from melm import MELM
-from melm.model_file import load
+from melm.model.file import load
 from service.cli import main
 from service.commands.failure import ExitCode
 from tests.messy_table import FEATURES, cleaned_by_hand, messy_csv, messy_rows

@@ -293,7 +293,8 @@ class TestElsewhere:
 
 def tiny_model() -> bytes:
     """A model made here, without a fit."""
-    from melm import MELM, model_file
+    from melm import MELM
+    from melm.model import file as model_file
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))

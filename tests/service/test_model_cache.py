@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from melm import MELM, model_file
+from melm import MELM
+from melm.model import file as model_file
 from service.model_cache import ModelCache
 from worker.contract.errors import Gone, NotFound, StoreUnavailable
 from worker.contract.store import Store

@@ -12,9 +12,9 @@ import pyarrow.parquet
 import pytest
 from threadpoolctl import threadpool_limits
 
-from melm import model_file
-from melm.labelled import Labelled
+from melm.data.labeled import Labelled
 from melm.methods import METHODS, plan_fit, run_unit
+from melm.model import file as model_file
 from melm.plan import run_plan
 from tests.service import samples
 

@@ -18,7 +18,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from melm.csv_table import CsvOptions
+from melm.tables.csv_table import CsvOptions
 from service.codecs import CODECS, Limits
 from service.upload import Reception, UploadOptions
 from tests.servers import RedisServer, redis_server, wait_until

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from melm import model_file
-from melm.labelled import Labelled
+from melm.data.labeled import Labelled
+from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
+from melm.model import file as model_file
 from melm.plan import Result, Stage, run_plan
-from melm.validation import Validation
 from tests.servers import ROOT, RedisServer, redis_server, wait_until, worker_process
 from tests.worker.samples import two_blobs
 from worker.contract.dispatch import CeleryDispatcher

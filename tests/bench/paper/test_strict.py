@@ -7,9 +7,9 @@ import pytest
 
 from bench.paper import paper_like, strict
 from bench.paper.entrants import RIDGES, Entrant
+from melm.comparison.separability import visual_separability
 from melm.methods import fit
 from melm.plan import Fold
-from melm.separability import visual_separability
 from tests.melm.samples import mixture
 
 PCA = Entrant("pca")

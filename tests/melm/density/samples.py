@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from melm.bandwidth import silverman
 from melm.density import ClassDensities
-from melm.rows import Array
+from melm.objective.bandwidth import silverman
+from melm.typing import Array
 
 
 def densities(k: int, n_rows: int = 3000, gap: float = 1.5, *, heavy: bool = False) -> ClassDensities:

@@ -8,13 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from melm import MELM, model_file
-from melm.card import describe_density
+from melm import MELM
 from melm.density import compaction
 from melm.density.compaction import compact
+from melm.evidence.card import describe_density
 from melm.model import Model
-from melm.model_file import ModelFileError
-from melm.rows import Array
+from melm.model import file as model_file
+from melm.model.file import ModelFileError
+from melm.typing import Array
 from tests.melm.density.samples import densities, queries
 from tests.melm.samples import mixture
 

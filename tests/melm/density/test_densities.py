@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 import melm.density
 from melm.density import ClassDensities
-from melm.rows import Array
+from melm.typing import Array
 from tests.melm.density.samples import densities, queries
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from melm.density.kernels import Kernels
-from melm.rows import Array
+from melm.typing import Array
 from tests.melm.density.samples import densities, queries
 
 

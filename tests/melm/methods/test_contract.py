@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from melm import model_file
-from melm.citation import PAPER, SOFTWARE
-from melm.labelled import Labelled
+from melm.data.labeled import Labelled
+from melm.evidence.citation import PAPER, SOFTWARE
+from melm.evidence.validation import Validation
 from melm.methods import METHODS, fit, plan_fit, run_unit
 from melm.methods.base import DirectMethod
 from melm.model import Model
+from melm.model import file as model_file
 from melm.plan import NothingFitted, Stage, run_plan
-from melm.validation import Validation
 from tests.melm.samples import Array, mixture
 
 QUICK: dict[str, dict[str, Any]] = {"melm": {"n_starts": 2}}

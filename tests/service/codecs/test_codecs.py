@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from melm.csv_table import CsvOptions
+from melm.tables.csv_table import CsvOptions
 from service.cells import read_cells
 from service.codecs import CODECS, Answer, Limits, codec_for_answer, codec_for_body
 from service.errors import Invalid, Malformed, NotAcceptable, RequestError, TooLarge, UnsupportedMediaType

@@ -1,0 +1,60 @@
+"""Covariance of a class: empirical, as in the paper, or shrunk by Ledoit and Wolf's rule; with a ridge if wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.rows import blocks
+from melm.typing import Array
+
+CovarianceKind: TypeAlias = Literal["ledoit_wolf", "empirical"]
+
+
+@dataclass(frozen=True)
+class ClassMoments:
+    """What one class contributes: its size, mean, and covariance as measured and as estimated."""
+
+    n_rows: int
+    mean: Array  # (d,)
+    empirical: Array  # (d, d), divided by n_rows
+    covariance: Array  # (d, d), the estimate that smooths the class
+
+
+def class_moments(rows: npt.NDArray[Any], kind: CovarianceKind, ridge: float = 0.0) -> ClassMoments:
+    """Moments of one class in two passes over row blocks, so that no second copy of the rows is made.
+
+    `ridge` times the identity is added to the estimate: a class then looks as wide as if noise lay on every feature.
+    """
+    n_rows, n_features = rows.shape
+    mean = np.zeros(n_features)
+    for block in blocks(n_rows, n_features * 8):
+        mean += rows[block].sum(axis=0, dtype=np.float64)
+    mean /= n_rows
+    empirical, fourth = np.zeros((n_features, n_features)), 0.0
+    for block in blocks(n_rows, n_features * 8):
+        centered = rows[block] - mean
+        empirical += centered.T @ centered
+        fourth += float(np.square(np.square(centered).sum(axis=1)).sum())
+    empirical /= n_rows
+    covariance = empirical if kind == "empirical" else shrink(empirical, fourth / n_rows, n_rows)
+    return ClassMoments(n_rows, mean, empirical, covariance + ridge * np.eye(n_features) if ridge else covariance)
+
+
+def shrink(empirical: Array, mean_fourth_power: float, n_rows: int) -> Array:
+    """Ledoit-Wolf's optimal mixture of the empirical covariance and a multiple of the identity.
+
+    `mean_fourth_power` is the mean of |x - mean|^4: all that the rule needs of the rows beside their covariance, which
+    is why this stands here and not a call that would square a copy of them.
+    """
+    n_features = len(empirical)
+    level = np.trace(empirical) / n_features
+    squares = float(np.square(empirical).sum())
+    distance = squares / n_features - level**2
+    noise = (mean_fourth_power - squares) / (n_features * n_rows)
+    shrinkage = 0.0 if distance <= 0 else float(np.clip(noise / distance, 0, 1))
+    shrunk: Array = (1 - shrinkage) * empirical + shrinkage * level * np.eye(n_features)
+    return shrunk

@@ -1,0 +1,181 @@
+"""The door: labelled data and options are checked here, once, with errors that name what is wrong."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from melm.data.covariance import CovarianceKind
+from melm.data.problem import Problem
+from melm.plan import Fold, NothingFitted, Resamples, Selection, hold_out, select
+from melm.tables.encoding import Encoder, needs_encoder
+from melm.tables.table import Table
+
+KEPT_BYTES = 2**28  # of prepared problems
+
+
+@dataclass
+class Labelled:
+    """Labelled rows, with the problems that were prepared from them and from resamples of them.
+
+    Rows of a table with gaps or categories are encoded by what their training rows tell: X is the encoding by all rows,
+    and each fold has its own.
+    """
+
+    X: npt.NDArray[Any]  # (n, d), float64 or float32
+    codes: npt.NDArray[np.intp]  # (n,), 0..C-1
+    classes: npt.NDArray[Any]  # (C,), labels in order
+    feature_names: list[str] | None = None
+    groups: npt.NDArray[Any] | None = None  # (n,): rows of one group are never divided between folds
+    table: Table | None = None  # where X is an encoding of it
+    id_name: str | None = None  # of the column that names the rows, which is no feature
+    _problems: OrderedDict[tuple[Resamples, CovarianceKind, float], Problem] = field(default_factory=OrderedDict)
+    _encoders: dict[Resamples, Encoder] = field(default_factory=dict)
+
+    @classmethod
+    def check(cls, X: npt.ArrayLike, y: npt.ArrayLike, feature_names: list[str] | None = None) -> Labelled:
+        """Labelled rows from what a user gave."""
+        checked = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
+        check_consistent_length(checked, y)
+        codes, classes = check_labels(y)
+        return cls(checked, codes, classes, feature_names)
+
+    @classmethod
+    def of_table(
+        cls,
+        table: Table,
+        y: npt.ArrayLike,
+        groups: npt.NDArray[Any] | None = None,
+        id_name: str | None = None,
+    ) -> Labelled:
+        """Labelled rows from the feature columns of a table. One without gaps and categories is a matrix as it is."""
+        encoder = Encoder.fit(table) if needs_encoder(table) else None
+        X = table.numbers if encoder is None else encoder.encode(table)
+        data = cls.check(X, y, list(table.names) if encoder is None else encoder.features)
+        data.groups, data.id_name = groups, id_name
+        if encoder is not None:
+            data.table = table
+            data._encoders[()] = encoder
+        return data
+
+    def encoder(self, resamples: Resamples = ()) -> Encoder | None:
+        """What encodes the rows for a fit on resamples; None where rows are taken as they are.
+
+        It has seen what the innermost fold leaves for training. Rows drawn anew and shuffled labels hold nothing out,
+        and need no encoder of their own.
+        """
+        if self.table is None:
+            return None
+        folds = [index for index, resample in enumerate(resamples) if isinstance(resample, Fold)]
+        seen = resamples[: folds[-1] + 1] if folds else ()
+        if seen not in self._encoders:
+            self._encoders[seen] = Encoder.fit(self.table.take(select(seen, self.codes, self.groups).rows))
+        return self._encoders[seen]
+
+    def names(self, resamples: Resamples = ()) -> list[str] | None:
+        """The features of a fit on resamples."""
+        encoder = self.encoder(resamples)
+        return self.feature_names if encoder is None else encoder.features
+
+    def training(
+        self, resamples: Resamples, encoded_for: Resamples | None = None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+        """Rows and codes that the resamples leave for training, encoded for a fit on them unless another is named."""
+        if not resamples:
+            return self.X, self.codes
+        chosen = self._chosen(resamples)
+        return self._rows(chosen.rows, resamples if encoded_for is None else encoded_for), chosen.codes
+
+    def held_out(self, resamples: Resamples) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+        """Rows and codes that the last resample, a fold, holds out, encoded for the fit on the others."""
+        chosen = hold_out(resamples, self.codes, self.groups)
+        return self._rows(chosen.rows, resamples), chosen.codes
+
+    def _chosen(self, resamples: Resamples) -> Selection:
+        chosen = select(resamples, self.codes, self.groups)
+        if len(np.unique(chosen.codes)) < len(self.classes):
+            raise NothingFitted("A fold leaves no row of some class for training.")
+        return chosen
+
+    def _rows(self, rows: npt.NDArray[np.intp], resamples: Resamples) -> npt.NDArray[Any]:
+        encoder = self.encoder(resamples)
+        if self.table is None or encoder is None or encoder is self.encoder():
+            return self.X[rows]
+        return encoder.encode(self.table.take(rows))
+
+    def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float) -> Problem:
+        """The problem of the rows that the resamples leave. Rows that need no encoding of their own are not copied."""
+        if resamples and self.encoder(resamples) is self.encoder():
+            chosen = self._chosen(resamples)
+            return Problem.prepare(self.X, chosen.codes, len(self.classes), covariance, ridge, chosen.rows)
+        X, codes = self.training(resamples)
+        return Problem.prepare(X, codes, len(self.classes), covariance, ridge)
+
+    def problem(self, covariance: CovarianceKind, resamples: Resamples = (), ridge: float = 0.0) -> Problem:
+        """The problem of the rows that the resamples leave, prepared once and kept while memory allows."""
+        key = (resamples, covariance, ridge)
+        if key not in self._problems:
+            while len(self._problems) * self.X.nbytes > KEPT_BYTES:
+                self._problems.popitem(last=False)
+            self._problems[key] = self._prepare(covariance, resamples, ridge)
+        self._problems.move_to_end(key)
+        return self._problems[key]
+
+
+def check_labels(y: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:
+    """Codes 0..C-1 of the labels, and the labels themselves in order."""
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"At least two classes are needed, got 1 class: {classes[0]!r}.")
+    if counts.min() < 2:
+        label = classes[counts.argmin()]
+        raise ValueError(f"Every class needs at least 2 rows, class {label!r} has {counts.min()}.")
+    return codes, classes
+
+
+def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
+    """A choice among words."""
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
+
+
+def check_whole(name: str, value: object, least: int) -> int:
+    """A whole number with a lower bound."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least:
+        return int(value)
+    raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
+
+
+def check_positive(name: str, value: object) -> float:
+    """A finite number above zero."""
+    if _is_number(value) and 0 < float(value) < np.inf:
+        return float(value)
+    raise ValueError(f"{name}={value!r} must be a finite number above 0.")
+
+
+def check_not_negative(name: str, value: object) -> float:
+    """A finite number, zero or more."""
+    if _is_number(value) and 0 <= float(value) < np.inf:
+        return float(value)
+    raise ValueError(f"{name}={value!r} must be a finite number, 0 or more.")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def check_components(n_components: object, n_features: int) -> int:
+    """k, between 1 and the number of features."""
+    k = check_whole("n_components", n_components, 1)
+    if k > n_features:
+        raise ValueError(f"n_components={k} is larger than the number of features, {n_features}.")
+    return k

@@ -1,0 +1,61 @@
+"""What all starts and all widths of one fit share: the rows, standardized, and the whitened coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.covariance import CovarianceKind, class_moments
+from melm.data.projection import canonical
+from melm.data.rows import Rows
+from melm.data.whitening import Whitening, whiten
+from melm.typing import Array
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A labelled data set, ready for projections to be tried on it."""
+
+    rows: Rows
+    whitening: Whitening
+    total_covariance: Array  # (d, d), of the features as they came
+
+    @classmethod
+    def prepare(
+        cls,
+        X: npt.NDArray[Any],
+        codes: npt.NDArray[np.intp],
+        n_classes: int,
+        kind: CovarianceKind,
+        ridge: float = 0.0,
+        chosen: npt.NDArray[np.intp] | None = None,
+    ) -> Problem:
+        """Rows of X, or those chosen, with class codes 0..n_classes-1, and the covariance that smooths the classes."""
+        rows = Rows.standardize(X, codes, n_classes, chosen)
+        moments = [class_moments(block, kind, ridge) for block in rows.by_class]
+        shares = np.array(rows.counts) / len(codes)
+        total = np.zeros((X.shape[1], X.shape[1]))
+        measured = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, moments, strict=True))
+        scale = rows.scale[rows.varying]
+        total[np.ix_(rows.varying, rows.varying)] = measured * np.outer(scale, scale)
+        return cls(rows, whiten(moments), total)
+
+    @property
+    def n_dimensions(self) -> int:
+        """Dimensions in which the rows vary at all: no projection can have more components."""
+        return int(self.whitening.to_features.shape[1])
+
+    def to_features(self, V_white: Array) -> Array:
+        """A projection of whitened coordinates as one of the features (d, k); not orthonormal."""
+        return self.rows.to_features(self.whitening.to_features @ V_white)
+
+    def to_whitened(self, V: Array) -> Array:
+        """A projection of the features as one of whitened coordinates (r, k)."""
+        return self.whitening.from_features @ self.rows.from_features(V)
+
+    def canonical(self, V_white: Array) -> Array:
+        """The orthonormal projection of the features that stands for the subspace of V_white."""
+        return canonical(self.to_features(V_white), self.total_covariance)

@@ -1,0 +1,1 @@
+"""What a fit says about itself: validation, stability, importance, and the model's card."""

@@ -1,0 +1,150 @@
+"""The card of a model: what was fitted, from what, how well it separates the rows it saw, and with which software."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.problem import Problem
+from melm.data.projection import axis_correlations, joint_correlations, joint_loadings, standardized_loadings
+from melm.density import ClassDensities
+from melm.density.compaction import CELL
+from melm.density.overlap import overlap
+from melm.evidence.evaluate import JUDGED_ROWS, leave_one_out_balanced_accuracy
+from melm.objective.divergence import divergence_of
+from melm.objective.potential import Pair
+from melm.search.climb import StartResult
+from melm.tables.encoding import Encoder
+from melm.typing import Array
+
+ORDERED_ROWS = 1000  # looked at to see whether a feature grows from row to row
+LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
+
+
+def describe_projection(problem: Problem, projection: Array, feature_names: Sequence[str] | None) -> dict[str, Any]:
+    """Which features make up the axes: by standardized weights, because raw entries of V follow the features' scale."""
+    names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(len(projection))]
+    return {
+        "features": names,
+        "loadings": standardized_loadings(projection, problem.total_covariance).tolist(),
+        "axis_correlations": axis_correlations(projection, problem.total_covariance).tolist(),
+    }
+
+
+def describe_columns(problem: Problem, projection: Array, encoder: Encoder) -> list[dict[str, Any]]:
+    """The columns of the table from which the features were encoded, each with what its features do together."""
+    sources, covariance = encoder.sources, problem.total_covariance
+    loadings = joint_loadings(projection, covariance, sources).tolist()
+    correlations = joint_correlations(projection, covariance, sources).tolist()
+    return [
+        {**fields, "features": places, "loadings": loadings[index], "axis_correlations": correlations[index]}
+        for index, (fields, places) in enumerate(zip(encoder.to_json(), sources, strict=True))
+    ]
+
+
+def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float]) -> dict[str, Any]:
+    """How far the classes are apart on the rows that were fitted: optimistic, as the name says."""
+    shared = overlap(densities)
+    entropies = np.zeros((len(densities.rows), len(densities.rows)))
+    for (a, b), log_potential in log_potentials.items():
+        entropies[a, b] = entropies[b, a] = -log_potential
+    return {
+        "divergence": divergence_of(log_potentials),
+        "entropies": entropies.tolist(),
+        "overlap": shared.minimum.tolist(),
+        "overlap_bound": shared.affinity.tolist(),
+        "leave_one_out_balanced_accuracy": leave_one_out_balanced_accuracy(densities),
+    }
+
+
+def describe_density(densities: ClassDensities, stored: ClassDensities) -> dict[str, Any]:
+    """How many rows stand for the classes in the model; where they are fewer than were fitted, what that costs."""
+    facts: dict[str, Any] = {
+        "n_rows": sum(map(len, densities.rows)),
+        "n_stored_rows": sum(map(len, stored.rows)),
+        "cell": None,
+    }
+    if stored is densities:
+        return facts
+    share = JUDGED_ROWS / facts["n_rows"]
+    judged = np.concatenate([densities.thin(c, round(share * len(rows))) for c, rows in enumerate(densities.rows)])
+    error = stored.log_densities(judged) - densities.log_densities(judged)
+    labels = [either.most_probable(judged) for either in (densities, stored)]
+    return facts | {
+        "cell": CELL,
+        "log_density_error": float(np.sqrt(np.square(error).mean())),
+        "largest_log_density_error": float(np.abs(error).max()),
+        "labels_changed": float((labels[0] != labels[1]).mean()),
+    }
+
+
+def describe_starts(starts: Sequence[StartResult]) -> list[dict[str, Any]]:
+    """Every start of a search, without its projection."""
+    return [
+        {
+            "start": start.index,
+            "divergence": start.divergence,
+            "n_rows": start.n_rows,
+            "n_evaluations": start.n_evaluations,
+            "stopping_reason": str(start.stopping_reason),
+        }
+        for start in starts
+    ]
+
+
+def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """The rows that were fitted."""
+    return {
+        "n_rows": sum(problem.rows.counts),
+        "n_features": len(problem.rows.scale),
+        "classes": classes.tolist(),
+        "class_counts": problem.rows.counts,
+        "constant_features": np.flatnonzero(~problem.rows.varying).tolist(),
+    }
+
+
+def describe_software() -> dict[str, Any]:
+    """Versions, and the family of processors on which equal fits give equal bits."""
+    return {
+        "versions": {library: version(library) for library in LIBRARIES},
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+
+
+def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
+    """What a reader of the card should know before trusting it, in words."""
+    warnings = []
+    for label, floored, count in zip(classes.tolist(), problem.whitening.floored, problem.rows.counts, strict=True):
+        if floored:
+            warnings.append(
+                f"Class {label!r} has no spread of its own in some direction; a minimal one was assumed there, and the "
+                "divergence depends on it."
+            )
+        if count < 10:
+            warnings.append(f"Class {label!r} has only {count} rows.")
+    if problem.n_dimensions > sum(problem.rows.counts) / 10:
+        warnings.append(
+            f"{problem.n_dimensions} dimensions for {sum(problem.rows.counts)} rows: a projection can separate classes "
+            "of pure noise here. Look at a held-out score."
+        )
+    return warnings
+
+
+def warn_of_order(X: npt.NDArray[Any], codes: npt.NDArray[np.intp], feature_names: Sequence[str] | None) -> list[str]:
+    """Rows that come class by class, with a feature that grows from row to row: an id that gives the class away."""
+    if np.count_nonzero(np.diff(codes)) != codes.max():
+        return []
+    some = np.linspace(0, len(X) - 1, min(len(X), ORDERED_ROWS)).astype(np.intp)
+    names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(X.shape[1])]
+    growing = np.flatnonzero((np.diff(X[some], axis=0) > 0).all(axis=0))
+    return [
+        f"The rows are sorted by class and {names[j]!r} grows from row to row: an id that gives the class away?"
+        for j in growing
+        if len(some) >= 10
+    ]

@@ -1,0 +1,75 @@
+"""Which features the projection needs: what is lost when one of them is shuffled among the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.labeled import Labelled
+from melm.evidence.evaluate import balanced_accuracy
+from melm.model import Model
+from melm.objective.divergence import SPECTRAL_COMPONENTS, Divergence
+from melm.plan import Fold
+from melm.typing import Array
+
+MAX_ROWS = 20_000  # of the fitted rows, for the divergence
+MAX_KERNELS = 2e8  # kernels summed for the held-out accuracy of all features
+
+
+def describe_importance(
+    data: Labelled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
+) -> dict[str, Any] | None:
+    """The drop of divergence and of held-out balanced accuracy, for each column; None with many components."""
+    if model.projection.shape[1] > SPECTRAL_COMPONENTS:
+        return None
+    return {
+        "columns": model.columns,
+        "divergence_drop": _divergence_drops(data, model),
+        "balanced_accuracy_drop": _accuracy_drops(data, splits[: splits[0].n_folds], fold_models),
+    }
+
+
+def _divergence_drops(data: Labelled, model: Model) -> list[float]:
+    """Measured on the projected rows: shuffling a feature moves them along its row of the projection."""
+    rows = _even(len(data.X), MAX_ROWS)
+    X, codes, gamma = data.X[rows], data.codes[rows], model.card["gamma"]
+    Z = model.transform(X)
+    k = Z.shape[1]
+
+    def divergence(projected: Array) -> float:
+        return Divergence(projected, codes, n_components=k, gamma=gamma, covariance="empirical").value(np.eye(k))
+
+    whole = divergence(Z)
+    order = np.random.default_rng(0).permutation(len(X))
+    return [whole - divergence(Z + _shift(X[:, J], order, model.projection[J])) for J in model.sources]
+
+
+def _accuracy_drops(data: Labelled, splits: Sequence[Fold], models: Sequence[Model | None]) -> list[float]:
+    fitted = [(fold, model) for fold, model in zip(splits, models, strict=False) if model is not None]
+    drops = []
+    for fold, model in fitted:
+        X, codes = data.held_out((fold,))
+        n_kernels = sum(len(rows) for rows in model.densities.rows)
+        rows = _even(len(X), max(50, int(MAX_KERNELS / (n_kernels * X.shape[1] * len(fitted)))))
+        X, codes, Z = X[rows], codes[rows], model.transform(X[rows])
+        order = np.random.default_rng(0).permutation(len(X))
+
+        def accuracy(projected: Array, model: Model = model, codes: npt.NDArray[np.intp] = codes) -> float:
+            return balanced_accuracy(codes, model.densities.most_probable(projected))
+
+        whole = accuracy(Z)
+        drops.append([whole - accuracy(Z + _shift(X[:, J], order, model.projection[J])) for J in model.sources])
+    averaged: list[float] = np.mean(drops, axis=0).tolist()
+    return averaged
+
+
+def _shift(columns: npt.NDArray[Any], order: npt.NDArray[np.intp], weights: Array) -> Array:
+    shift: Array = (columns[order] - columns) @ weights
+    return shift
+
+
+def _even(n_rows: int, at_most: int) -> npt.NDArray[np.intp]:
+    return np.linspace(0, n_rows - 1, min(n_rows, at_most)).astype(np.intp)

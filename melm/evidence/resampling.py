@@ -1,0 +1,156 @@
+"""A fit with its evidence: the same fit on folds, on shuffled labels and on rows drawn anew, all side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from melm.data.labeled import Labelled
+from melm.evidence.importance import describe_importance
+from melm.evidence.stability import describe_stability
+from melm.evidence.validation import HeldOut, Validation, describe_validation, judge
+from melm.model import HeldOutRows, Model
+from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, gather
+from melm.typing import Array
+
+FitPlan: TypeAlias = Callable[[Resamples, str], Plan[Model]]  # of resamples, and the beginning of its units' names
+
+UNSTABLE = 0.5  # cosine below which the worst of the redrawn fits lost a direction
+MAX_HELD_OUT_ROWS = 5000  # kept for the picture
+
+
+def plan_with_evidence(fit: FitPlan, data: Labelled, validation: Validation, seed: int) -> Plan[Model]:
+    """The model of all rows, with a card that tells whether its separation is real."""
+    splits = validation.splits(data, seed)
+    shuffles = [Shuffle(seed + i) for i in range(validation.permutations)]
+    draws = [Bootstrap(seed + i) for i in range(validation.bootstraps)]
+
+    def folds(before: Resamples, name: str) -> list[Plan[Model]]:
+        return [fit((*before, fold), f"{name}fold {fold.seed}.{fold.index} ") for fold in splits]
+
+    plans = [fit((), ""), *folds((), "")]
+    for shuffle in shuffles:
+        name = f"permutation {shuffle.seed} "
+        plans += [fit((shuffle,), name), *folds((shuffle,), name)]
+    plans += [fit((draw,), f"bootstrap {draw.seed} ") for draw in draws]
+    outcomes = iter((yield from gather(plans)))
+
+    def take(count: int) -> list[Model | None]:
+        return [next(outcomes) for _ in range(count)]
+
+    (model,) = take(1)
+    fold_models = take(len(splits))
+    if model is None:
+        raise NothingFitted("No unit of the fit gave a result.")
+    held_out = judge(data, splits, fold_models)
+    null = [_null(data, splits, shuffle, take(1 + len(splits))) for shuffle in shuffles]
+    evidence = {
+        "validation": describe_validation(held_out) if held_out else None,
+        "permutation_test": _describe_permutations(model, held_out, null) if shuffles else None,
+        "stability": describe_stability(data, model, take(len(draws))) if draws else None,
+        "importance": describe_importance(data, model, splits, fold_models) if held_out else None,
+    }
+    rows = _held_out_rows(data, model, splits, fold_models) if held_out else None
+    warnings = [*model.card["warnings"], *_doubts(model, evidence)]
+    return replace(model, card=model.card | evidence | {"warnings": warnings}, held_out=rows)
+
+
+def _null(
+    data: Labelled, splits: Sequence[Fold], shuffle: Shuffle, models: list[Model | None]
+) -> tuple[float, float | None] | None:
+    """Divergence and held-out accuracy of a fit to shuffled labels."""
+    whole, *fold_models = models
+    if whole is None or whole.card["in_sample"] is None:
+        return None
+    held_out = judge(data, splits, fold_models, (shuffle,))
+    return whole.card["in_sample"]["divergence"], held_out.balanced_accuracy if held_out else None
+
+
+def _describe_permutations(
+    model: Model, held_out: HeldOut | None, null: Sequence[tuple[float, float | None] | None]
+) -> dict[str, Any] | None:
+    """How often shuffled labels do as well. One is added to both sides: the real labels are one of the orders."""
+    found = [pair for pair in null if pair is not None]
+    if not found or model.card["in_sample"] is None:
+        return None
+    divergences = [divergence for divergence, _ in found]
+    accuracies = [accuracy for _, accuracy in found if accuracy is not None]
+    return {
+        "permutations": len(found),
+        "divergences": divergences,
+        "p_value_of_divergence": _p_value(model.card["in_sample"]["divergence"], divergences),
+        "balanced_accuracies": accuracies,
+        "p_value_of_balanced_accuracy": _p_value(held_out.balanced_accuracy, accuracies) if held_out else None,
+    }
+
+
+def _p_value(observed: float, null: Sequence[float]) -> float:
+    return (1 + sum(value >= observed for value in null)) / (1 + len(null))
+
+
+def _held_out_rows(
+    data: Labelled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
+) -> HeldOutRows:
+    """Where rows fall that a fold's fit did not see, in the coordinates of the model.
+
+    Only the column space of a projection means something, so each fold's coordinates are laid over the model's by the
+    linear map that fits best on the rows which both have seen.
+    """
+    Z, codes, predicted = [], [], []
+    n_repeat = splits[0].n_folds  # one repeat shows every row once
+    for fold, fold_model in zip(splits[:n_repeat], fold_models, strict=False):
+        if fold_model is not None:
+            own, seen_codes = data.held_out((fold,))
+            positions = fold_model.transform(own)
+            Z.append(_homogeneous(positions) @ alignment(data, model, fold_model, (fold,)))
+            codes.append(seen_codes)
+            predicted.append(fold_model.densities.most_probable(positions))
+    every = max(1, -(-sum(map(len, codes)) // MAX_HELD_OUT_ROWS))
+    return HeldOutRows(np.concatenate(Z)[::every], np.concatenate(codes)[::every], np.concatenate(predicted)[::every])
+
+
+def alignment(data: Labelled, model: Model, other: Model, resamples: Resamples) -> Array:
+    """The affine map (k + 1, k) from the other model's coordinates to the model's, by the rows of the resamples."""
+    own = other.transform(data.training(resamples)[0])
+    shared = model.transform(data.training(resamples, encoded_for=())[0])
+    return np.asarray(np.linalg.lstsq(_homogeneous(own), shared, rcond=None)[0], np.float64)
+
+
+def _homogeneous(Z: Array) -> Array:
+    return np.column_stack([Z, np.ones(len(Z))])
+
+
+def _doubts(model: Model, evidence: dict[str, Any]) -> list[str]:
+    """What the evidence says against the picture, in words."""
+    doubts = []
+    validation, permutation_test, stability = (evidence[key] for key in ("validation", "permutation_test", "stability"))
+    if validation and not validation["is_real"]:
+        low, high = validation["interval"]
+        doubts.append(
+            "The separation is not real as far as held-out rows can tell: their balanced accuracy is "
+            f"{low:.2f} to {high:.2f}, and {validation['chance']:.2f} is chance."
+        )
+    elif validation and model.card["in_sample"]:
+        gap = model.card["in_sample"]["leave_one_out_balanced_accuracy"] - validation["balanced_accuracy"]
+        if gap > 0.1:
+            doubts.append(f"The picture flatters: in sample it recognizes {gap:.2f} more than on held-out rows.")
+    if permutation_test and _as_good_as_shuffled(permutation_test):
+        doubts.append(
+            "The separation is not real: fits to shuffled labels recognize held-out rows as well as this one."
+        )
+    if stability:
+        for axis, cosine in enumerate(stability["cosines"]):
+            if cosine["low"] < UNSTABLE:
+                doubts.append(
+                    f"Direction {axis + 1} of the projection is unstable: other rows would have given another."
+                )
+    return doubts
+
+
+def _as_good_as_shuffled(permutation_test: dict[str, Any]) -> bool:
+    """At least one shuffle did as well, and not by a chance of one in twenty."""
+    p_value = permutation_test["p_value_of_balanced_accuracy"]
+    return p_value is not None and p_value > max(0.05, 1 / (1 + permutation_test["permutations"]))

@@ -1,0 +1,106 @@
+"""Is the separation real? The whole fit, repeated inside folds, and judged on rows that it never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from melm.data.labeled import Labelled
+from melm.evidence.evaluate import balanced_accuracy
+from melm.model import Model
+from melm.plan import Fold, Resamples
+from melm.typing import Array
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How often a fit is repeated to judge it: in each of some folds, the whole some times over.
+
+    On request also on `permutations` sets of shuffled labels, folds and all, and on `bootstraps` sets of rows drawn
+    anew.
+    """
+
+    folds: int = 5
+    repeats: int = 1
+    permutations: int = 0
+    bootstraps: int = 0
+
+    def splits(self, data: Labelled, seed: int) -> list[Fold]:
+        """The folds of all repeats; fewer per repeat where a class has fewer rows, or groups, than that."""
+        n_folds = min(self.folds, _rarest(data))
+        if n_folds < 2:
+            return []
+        return [Fold(i, n_folds, seed + repeat) for repeat in range(self.repeats) for i in range(n_folds)]
+
+    def n_fits(self, n_splits: int) -> int:
+        """How many times the whole fit is run, the one that is kept included: what the validation costs."""
+        return (1 + n_splits) * (1 + self.permutations) + self.bootstraps
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Scores of the models of folds on the rows that they did not see."""
+
+    scores: list[float]  # balanced accuracy, by fold
+    confusion: Array  # (C, C): true class by predicted class
+    n_folds: int
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.scores))
+
+
+def judge(
+    data: Labelled, splits: Sequence[Fold], models: Sequence[Model | None], before: Resamples = ()
+) -> HeldOut | None:
+    """Held-out scores of the folds' models; None when a fold has no model. `before` was applied ahead of each fold."""
+    fitted = [model for model in models if model is not None]
+    if len(fitted) < len(splits) or not splits:
+        return None
+    scores, confusion = [], np.zeros((len(data.classes), len(data.classes)), dtype=int)
+    for fold, model in zip(splits, fitted, strict=True):
+        X, codes = data.held_out((*before, fold))
+        predicted = model.densities.most_probable(model.transform(X))
+        scores.append(balanced_accuracy(codes, predicted))
+        np.add.at(confusion, (codes, predicted), 1)
+    return HeldOut(scores, confusion, splits[0].n_folds)
+
+
+def describe_validation(held_out: HeldOut) -> dict[str, Any]:
+    """Held-out scores in a card's words."""
+    n_classes = len(held_out.confusion)
+    low, high = interval(np.array(held_out.scores), held_out.n_folds)
+    return {
+        "folds": held_out.n_folds,
+        "repeats": len(held_out.scores) // held_out.n_folds,
+        "balanced_accuracy": held_out.balanced_accuracy,
+        "interval": [low, high],
+        "confidence": CONFIDENCE,
+        "scores": held_out.scores,
+        "recall_by_class": (np.diag(held_out.confusion) / held_out.confusion.sum(axis=1)).tolist(),
+        "confusion": held_out.confusion.tolist(),
+        "chance": 1 / n_classes,
+        "is_real": low > 1 / n_classes,
+    }
+
+
+def interval(scores: Array, n_folds: int) -> tuple[float, float]:
+    """Confidence interval of a cross-validated mean, with Nadeau and Bengio's correction for shared training rows."""
+    from scipy.stats import t
+
+    spread = float(scores.std(ddof=1) * np.sqrt(1 / len(scores) + 1 / (n_folds - 1)))
+    reach = float(t.ppf((1 + CONFIDENCE) / 2, len(scores) - 1)) * spread
+    return max(0.0, float(scores.mean()) - reach), min(1.0, float(scores.mean()) + reach)
+
+
+def _rarest(data: Labelled) -> int:
+    """Rows of the smallest class; where there are groups, the fewest groups in which a class is found."""
+    if data.groups is None:
+        return int(np.bincount(data.codes).min())
+    return min(len(np.unique(data.groups[data.codes == code])) for code in range(len(data.classes)))

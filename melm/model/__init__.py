@@ -1,0 +1,72 @@
+"""What a fit leaves behind: a linear map, the class densities behind it, and a card that tells how they came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.rows import blocks
+from melm.density import ClassDensities
+from melm.tables.encoding import Encoder
+from melm.typing import Array
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Rows as fits that had not seen them placed and judged them: for the picture."""
+
+    positions: Array  # (m, k), in the model's coordinates
+    codes: npt.NDArray[np.intp]  # (m,), of the true class
+    predicted: npt.NDArray[np.intp]  # (m,)
+
+
+@dataclass(frozen=True)
+class Model:
+    """z = (x - offset) projection, and a density of z for each class."""
+
+    method: str
+    projection: Array  # (d, k)
+    offset: Array  # (d,)
+    classes: npt.NDArray[Any]  # (C,), labels as they were given, in order
+    densities: ClassDensities
+    feature_names: list[str] | None = None
+    card: dict[str, Any] = field(default_factory=dict)  # JSON values
+    held_out: HeldOutRows | None = None  # where the fit was validated
+    encoder: Encoder | None = None  # from rows of a table, where it had gaps or categories, to rows of X
+    id_name: str | None = None  # the column of the table that names its rows
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns that a row has, by name: the features themselves where there is no encoder."""
+        if self.encoder is not None:
+            return [column.name for column in self.encoder.columns]
+        return self.feature_names or [f"x{j}" for j in range(len(self.projection))]
+
+    @property
+    def sources(self) -> list[list[int]]:
+        """The features that came from each column of the table; a column is one feature where there is no encoder."""
+        return [[j] for j in range(len(self.projection))] if self.encoder is None else self.encoder.sources
+
+    def transform(self, X: npt.NDArray[Any]) -> Array:
+        """Rows in the projected space (n, k)."""
+        parts: list[Array] = [(X[block] - self.offset) @ self.projection for block in blocks(len(X), X.shape[1] * 8)]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.projection.shape[1])), *parts])
+
+    def predict(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The most probable label of each row."""
+        labels: npt.NDArray[Any] = self.classes[self.densities.most_probable(self.transform(X))]
+        return labels
+
+    def predict_proba(self, X: npt.NDArray[Any]) -> Array:
+        """P(class | row), columns in the order of `classes`."""
+        probabilities: Array = np.exp(self.densities.log_posteriors(self.transform(X)))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def log_density(self, X: npt.NDArray[Any]) -> Array:
+        """log density of all classes together at each row: low where a row is far from all training data."""
+        return self.densities.log_density(self.transform(X))

@@ -1,0 +1,184 @@
+"""A model as one .npz file: arrays and a JSON card, no pickle, with a version of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.density import ClassDensities
+from melm.model import HeldOutRows, Model
+from melm.tables import npy
+from melm.tables.encoding import Encoder
+
+FORMAT_VERSION = 1
+
+
+class ModelFileError(ValueError):
+    """The bytes are not a model that this version can read."""
+
+
+def dump(model: Model) -> bytes:
+    """The model as the bytes of an .npz file. Equal models give equal bytes."""
+    header = {
+        "format_version": FORMAT_VERSION,
+        "method": model.method,
+        "feature_names": model.feature_names,
+        "card": model.card,
+        "encoder": None if model.encoder is None else model.encoder.to_json(),
+        "id_name": model.id_name,
+    }
+    arrays = {
+        "header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), dtype=np.uint8),
+        "projection": model.projection,
+        "offset": model.offset,
+        "classes": _labels_without_objects(model.classes),
+        "class_sizes": np.array([len(rows) for rows in model.densities.rows], dtype=np.int64),
+        "rows": np.concatenate(model.densities.rows),
+        "smoothing": model.densities.smoothing,
+        "priors": model.densities.priors,
+    }
+    if model.held_out is not None:
+        arrays["held_out_positions"] = model.held_out.positions
+        arrays["held_out_codes"] = model.held_out.codes.astype(np.int64)
+        arrays["held_out_predicted"] = model.held_out.predicted.astype(np.int64)
+    if model.densities.weights is not None:
+        arrays["weights"] = np.concatenate(model.densities.weights)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content.getvalue())
+    return buffer.getvalue()
+
+
+def load(content: bytes) -> Model:
+    """The model of a file made by `dump`, checked: shapes agree and every number is finite."""
+    arrays = _read(content)
+    header = _header(arrays)
+    try:
+        projection, offset = arrays["projection"], arrays["offset"]
+        rows, smoothing, priors = arrays["rows"], arrays["smoothing"], arrays["priors"]
+        classes, sizes = arrays["classes"], arrays["class_sizes"]
+    except KeyError as missing:
+        raise ModelFileError(f"The model file has no array {missing}.") from None
+    optional = [name for name in ("weights",) if name in arrays]
+    for name in ("projection", "offset", "rows", "smoothing", "priors", *optional):
+        if arrays[name].dtype != np.float64:
+            raise ModelFileError(f"The array {name!r} of the model file is {arrays[name].dtype}, expected float64.")
+        if not np.isfinite(arrays[name]).all():
+            raise ModelFileError(f"The array {name!r} of the model file holds NaN or infinity.")
+    if projection.ndim != 2 or not 1 <= projection.shape[1] <= projection.shape[0]:
+        raise ModelFileError(f"The projection of the model file has shape {projection.shape}.")
+    if (
+        classes.ndim != 1
+        or classes.dtype.kind not in "Ufiub"
+        or sizes.dtype != np.int64
+        or sizes.shape != classes.shape
+    ):
+        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
+    (d, k), n_classes = projection.shape, len(classes)
+    n_rows = int(sizes.sum())
+    expected = {"offset": (d,), "rows": (n_rows, k), "smoothing": (n_classes, k, k), "priors": (n_classes,)}
+    expected |= dict.fromkeys(optional, (n_rows,))
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ModelFileError(
+                f"The array {name!r} of the model file has shape {arrays[name].shape}, expected {shape}."
+            )
+    if n_classes < 2 or sizes.min() < 1:
+        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
+    if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
+        raise ModelFileError("The densities of the model file are not densities.")
+    names = header.get("feature_names")
+    if names is not None and len(names) != d:
+        raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
+    ends = np.cumsum(sizes)[:-1]
+    weights = np.split(arrays["weights"], ends) if optional else None
+    if weights and any(share.min() <= 0 or abs(share.sum() - 1) > 1e-9 for share in weights):
+        raise ModelFileError("The weights of the model file are not shares of its classes.")
+    densities = ClassDensities(np.split(rows, ends), smoothing, priors, weights)
+    held_out = _held_out(arrays, k, n_classes) if "held_out_positions" in arrays else None
+    return Model(
+        str(header["method"]),
+        projection,
+        offset,
+        classes,
+        densities,
+        names,
+        header["card"],
+        held_out,
+        _encoder(header, d),
+        header.get("id_name"),
+    )
+
+
+def _encoder(header: dict[str, Any], n_features: int) -> Encoder | None:
+    stored = header.get("encoder")
+    if stored is None:
+        return None
+    try:
+        encoder = Encoder.from_json(stored)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise ModelFileError(f"The encoder of the model file is damaged: {problem}") from None
+    if len(encoder.features) != n_features:
+        raise ModelFileError(f"The encoder gives {len(encoder.features)} features, the projection takes {n_features}.")
+    return encoder
+
+
+def _held_out(arrays: dict[str, npt.NDArray[Any]], n_components: int, n_classes: int) -> HeldOutRows:
+    positions, codes, predicted = (arrays.get(f"held_out_{name}") for name in ("positions", "codes", "predicted"))
+    if positions is None or codes is None or predicted is None:
+        raise ModelFileError("The held-out rows of the model file are incomplete.")
+    if positions.dtype != np.float64 or positions.shape[1:] != (n_components,) or not np.isfinite(positions).all():
+        raise ModelFileError("The held-out positions of the model file are damaged.")
+    for values in (codes, predicted):
+        if (
+            values.dtype != np.int64
+            or values.shape != positions.shape[:1]
+            or not np.isin(values, range(n_classes)).all()
+        ):
+            raise ModelFileError("The held-out classes of the model file are damaged.")
+    return HeldOutRows(positions, codes, predicted)
+
+
+def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > 2 * len(content) + 2**16:
+                raise ModelFileError("The model file is compressed; models are stored plainly.")
+            return {name.removesuffix(".npy"): npy.read(archive.read(name)) for name in archive.namelist()}
+    except ModelFileError:
+        raise
+    except Exception as problem:  # whatever zipfile and numpy find wrong with foreign bytes
+        raise ModelFileError(f"This is not an undamaged model file: {problem}") from problem
+
+
+def _header(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    try:
+        header: dict[str, Any] = json.loads(arrays["header"].tobytes())
+        version = header["format_version"]
+        if version != FORMAT_VERSION:
+            raise ModelFileError(
+                f"The model file has format version {version}; this melm reads version {FORMAT_VERSION}."
+            )
+        if not isinstance(header["card"], dict) or not isinstance(header["method"], str):
+            raise ModelFileError("The header of the model file is damaged.")
+    except (KeyError, ValueError, TypeError, UnicodeDecodeError) as problem:
+        if isinstance(problem, ModelFileError):
+            raise
+        raise ModelFileError("The header of the model file is missing or damaged.") from problem
+    return header
+
+
+def _labels_without_objects(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if classes.dtype != object:
+        return classes
+    if all(isinstance(label, str) for label in classes):
+        return classes.astype(np.str_)
+    raise ModelFileError("Labels of mixed types cannot be stored: use all strings or all numbers.")

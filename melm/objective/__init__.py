@@ -1,0 +1,1 @@
+"""The Cauchy-Schwarz divergence of projected classes, and what it is made of."""

@@ -1,0 +1,250 @@
+"""The Cauchy-Schwarz divergence of projected classes, with its gradient.
+
+For two classes it is the paper's D_CS(V) = log ip_aa + log ip_bb - 2 log ip_ab; for more, the soft minimum over pairs
+D(V) = -2 log(mean over pairs of exp(-D_CS(a, b) / 2)), that is, the mean cosine similarity of the class densities on
+a log scale. Only the column space of V matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations, combinations_with_replacement
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.covariance import CovarianceKind
+from melm.data.labeled import Labelled, check_components, check_option, check_positive
+from melm.data.problem import Problem
+from melm.objective.bandwidth import silverman
+from melm.objective.potential import Gradient, Pair, Potentials
+from melm.objective.potential.exact import ExactPotential, exact_cost
+from melm.objective.potential.grid import pair_grid, shared_grid
+from melm.objective.potential.split import spectral_potentials
+from melm.typing import Array
+
+Form: TypeAlias = Literal["auto", "exact", "spectral"]
+
+SPECTRAL_COMPONENTS = 3  # beyond, grids grow faster than pairs
+SPECTRAL_TOLERANCE = 1e-8
+TIGHTEST_TOLERANCE = 1e-13
+RESOLVED = 1e3  # the mean similarity is trusted down to this many times the tolerance
+QUICK_SECONDS = 3e-4  # below this the exact form is taken without a look at grids
+QUICK_PAIRS = 2**22  # up to here an unresolved similarity is computed exactly at once, without a tighter grid
+
+
+class WhitenedDivergence:
+    """The divergence as a function of a projection of whitened coordinates (r, k): what the optimizer climbs."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        n_components: int,
+        gamma: float = 1.0,
+        form: Form = "auto",
+        spectral_tolerance: float = SPECTRAL_TOLERANCE,
+    ) -> None:
+        self.problem = problem
+        self.n_components = n_components
+        self.form = form
+        self.spectral_tolerance = spectral_tolerance
+        self.n_evaluations = 0
+        widths = np.array([silverman(n, n_components, gamma) for n in problem.rows.counts])
+        self._smoothing = widths[:, None, None] ** 2 * problem.whitening.covariances  # (C, r, r)
+        classes = range(len(widths))
+        self._pairs = list(combinations_with_replacement(classes, 2))
+        self._cross_pairs = list(combinations(classes, 2))
+
+    def log_potentials(self, V: Array) -> dict[Pair, float]:
+        """log ip of every pair of classes a <= b."""
+        return {pair: potentials.log_values[pair] for pair, potentials in self._evaluate(V)[0].items()}
+
+    def value(self, V: Array) -> float:
+        """D(V)."""
+        return divergence_of(self.log_potentials(V))
+
+    def value_and_gradient(self, V: Array) -> tuple[float, Array]:
+        """D(V) and its derivative in V (r, k)."""
+        owners, Z = self._evaluate(V)
+        logs = {pair: potentials.log_values[pair] for pair, potentials in owners.items()}
+        weights = divergence_slopes(logs)
+        gradient = Gradient.zeros(Z)
+        for potentials in dict.fromkeys(owners.values()):
+            potentials.add_gradient({p: w for p, w in weights.items() if owners[p] is potentials}, gradient)
+        through_rows = self.problem.whitening.to_features.T @ self.problem.rows.pull_back(gradient.rows)
+        through_smoothing = 2 * (self._smoothing @ V @ gradient.smoothing).sum(axis=0)
+        return divergence_of(logs), through_rows + through_smoothing
+
+    def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array]]:
+        """Every pair with the potentials that hold it, and the projected rows."""
+        self.n_evaluations += 1
+        Z = self.problem.rows.project(self.problem.whitening.to_features @ V)
+        S = V.T @ self._smoothing @ V  # (C, k, k)
+        costs = {pair: exact_cost(len(Z[pair[0]]), len(Z[pair[1]]), pair[0] == pair[1]) for pair in self._pairs}
+        if self.form == "exact" or self.n_components > SPECTRAL_COMPONENTS:
+            return self._exact(self._pairs, Z, S), Z
+        if self.form == "auto" and sum(costs.values()) < QUICK_SECONDS:
+            return self._exact(self._pairs, Z, S), Z
+        owners = self._cheapest(costs, Z, S, self.spectral_tolerance)
+        if self._resolved(owners, self.spectral_tolerance):
+            return owners, Z
+        if sum(len(Z[a]) * len(Z[b]) for a, b in self._cross_pairs) > QUICK_PAIRS:
+            owners = self._cheapest(costs, Z, S, TIGHTEST_TOLERANCE)
+            if self._resolved(owners, TIGHTEST_TOLERANCE):
+                return owners, Z
+        return owners | self._exact(self._cross_pairs, Z, S, near_only=True), Z
+
+    def _cheapest(
+        self, costs: Mapping[Pair, float], Z: list[Array], S: Array, tolerance: float
+    ) -> dict[Pair, Potentials]:
+        """One grid for all classes, or for each pair the cheaper of a grid of its own and the exact form."""
+        shared = shared_grid(self._pairs, Z, S, tolerance)
+        exact = np.inf if self.form == "spectral" else sum(costs.values())
+        if shared and shared.excess <= len(Z) and shared.cost <= exact:
+            return dict.fromkeys(self._pairs, spectral_potentials(shared, Z, S))
+        grids = {pair: pair_grid(pair, Z, S, tolerance) for pair in self._pairs}
+        if self.form == "spectral":
+            costs = {pair: np.inf if grids[pair] else cost for pair, cost in costs.items()}
+        separate = sum(min(cost, grid.cost) if (grid := grids[pair]) else cost for pair, cost in costs.items())
+        if shared and shared.cost <= separate:
+            return dict.fromkeys(self._pairs, spectral_potentials(shared, Z, S))
+        owners: dict[Pair, Potentials] = {}
+        for pair, cost in costs.items():
+            grid = grids[pair]
+            owners[pair] = spectral_potentials(grid, Z, S) if grid and grid.cost < cost else ExactPotential(pair, Z, S)
+        return owners
+
+    def _exact(self, pairs: list[Pair], Z: list[Array], S: Array, *, near_only: bool = False) -> dict[Pair, Potentials]:
+        return {pair: ExactPotential(pair, Z, S, near_only=near_only) for pair in pairs}
+
+    def _resolved(self, owners: Mapping[Pair, Potentials], tolerance: float) -> bool:
+        """Is the mean similarity far enough above the absolute error of a grid?"""
+        if all(isinstance(owners[pair], ExactPotential) for pair in self._cross_pairs):
+            return True
+        logs = {pair: potentials.log_values[pair] for pair, potentials in owners.items()}
+        similarity = float(np.exp(-divergence_of(logs) / 2))
+        return similarity > RESOLVED * tolerance
+
+
+class Divergence:
+    """The objective for people who bring their own optimizer.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,), at least two classes of at least two rows
+    n_components : columns of the projections that will be tried
+    gamma : scale of Silverman's kernel width
+    covariance : "ledoit_wolf" or "empirical"
+    form : "auto" picks by cost, "exact" sums over all pairs of rows, "spectral" over frequencies (up to 3 components)
+    spectral_tolerance : accuracy of a potential in the spectral form, relative to its peak
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import numpy as np, melm
+    >>> X, y = load_iris(return_X_y=True)
+    >>> objective = melm.Divergence(X, y)
+    >>> value, gradient = objective.value_and_gradient(np.eye(4)[:, :2])
+    >>> gradient.shape
+    (4, 2)
+    """
+
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        n_components: int = 2,
+        gamma: float = 1.0,
+        covariance: CovarianceKind = "ledoit_wolf",
+        form: Form = "auto",
+        spectral_tolerance: float = SPECTRAL_TOLERANCE,
+    ) -> None:
+        data = Labelled.check(X, y)
+        self.classes_ = data.classes
+        check_option("form", form, get_args(Form))
+        check_option("covariance", covariance, get_args(CovarianceKind))
+        if form == "spectral" and n_components > SPECTRAL_COMPONENTS:
+            raise ValueError(
+                f"form='spectral' goes up to {SPECTRAL_COMPONENTS} components, got n_components={n_components}; "
+                "use form='exact'."
+            )
+        n_components = check_components(n_components, data.X.shape[1])
+        gamma = check_positive("gamma", gamma)
+        self.problem = data.problem(covariance)
+        self._whitened = WhitenedDivergence(self.problem, n_components, gamma, form, spectral_tolerance)
+
+    def value(self, V: npt.ArrayLike) -> float:
+        """D(V) for a projection V (n_features, n_components) with independent columns."""
+        return self._whitened.value(self._to_whitened(V))
+
+    def value_and_gradient(self, V: npt.ArrayLike) -> tuple[float, Array]:
+        """D(V) and its derivative in V."""
+        value, gradient = self._whitened.value_and_gradient(self._to_whitened(V))
+        whitened_back = self.problem.whitening.from_features.T @ gradient
+        features = np.zeros((len(self.problem.rows.scale), gradient.shape[1]))
+        features[self.problem.rows.varying] = whitened_back * self.problem.rows.scale[self.problem.rows.varying, None]
+        return value, features
+
+    def entropies(self, V: npt.ArrayLike) -> Array:
+        """Renyi's quadratic entropies -log ip_aa on the diagonal, the cross entropies -log ip_ab beside it: (C, C).
+
+        They depend on the scale of the projected data, unlike the divergence.
+        """
+        logs = self._whitened.log_potentials(self._to_whitened(V))
+        matrix = np.empty((len(self.classes_), len(self.classes_)))
+        for (a, b), log_value in logs.items():
+            matrix[a, b] = matrix[b, a] = -log_value
+        return matrix
+
+    def _to_whitened(self, V: npt.ArrayLike) -> Array:
+        V = np.asarray(V, dtype=np.float64)
+        expected = (len(self.problem.rows.scale), self._whitened.n_components)
+        if V.shape != expected:
+            raise ValueError(f"V has shape {V.shape}, expected (n_features, n_components) = {expected}.")
+        if not np.isfinite(V).all():
+            raise ValueError("V holds NaN or infinity.")
+        V_white = self.problem.to_whitened(V)
+        if np.linalg.matrix_rank(V_white) < V.shape[1]:
+            raise ValueError("The columns of V are linearly dependent on the data: the projection has no density.")
+        return V_white
+
+
+def divergence(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    V: npt.ArrayLike,
+    *,
+    gamma: float = 1.0,
+    covariance: CovarianceKind = "ledoit_wolf",
+    form: Form = "auto",
+) -> float:
+    """The Cauchy-Schwarz divergence between the classes of (X, y) after projection by V (n_features, n_components)."""
+    n_components = np.shape(V)[1] if np.ndim(V) == 2 else 1
+    return Divergence(X, y, n_components=n_components, gamma=gamma, covariance=covariance, form=form).value(V)
+
+
+def log_similarities(logs: Mapping[Pair, float]) -> dict[Pair, float]:
+    """log of the cosine similarity of the class densities, for pairs a < b."""
+    return {(a, b): log_ip - (logs[a, a] + logs[b, b]) / 2 for (a, b), log_ip in logs.items() if a < b}
+
+
+def divergence_of(logs: Mapping[Pair, float]) -> float:
+    """The divergence from the log potentials of all pairs."""
+    similarities = np.array(list(log_similarities(logs).values()))
+    return float(-2 * (np.logaddexp.reduce(similarities) - np.log(len(similarities))))
+
+
+def divergence_slopes(logs: Mapping[Pair, float]) -> dict[Pair, float]:
+    """d D / d log ip for every pair a <= b."""
+    similarities = log_similarities(logs)
+    total = np.logaddexp.reduce(list(similarities.values()))
+    slopes = dict.fromkeys(logs, 0.0)
+    for (a, b), similarity in similarities.items():
+        weight = float(np.exp(similarity - total))
+        slopes[a, b] = -2 * weight
+        slopes[a, a] += weight
+        slopes[b, b] += weight
+    return slopes

@@ -1,0 +1,64 @@
+"""Information potentials of projected classes: exactly over all pairs, or in linear time on a frequency grid.
+
+With the smoothing S_c = h_c^2 V^T C_c V of each projected class, the potential of classes a and b is
+
+    ip_ab = 1 / (n_a n_b) * sum over i in a, j in b of N(z_i - z_j; 0, S_a + S_b),
+
+the inner product of their kernel density estimates. Both forms give log ip and pull gradients back to the projected
+rows and to the smoothing matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from melm.typing import Array
+
+Pair: TypeAlias = tuple[int, int]  # class codes a <= b
+
+SINGULAR = 1e-14  # smallest eigenvalue of a correlation matrix that is taken at its word
+
+
+@dataclass
+class Gradient:
+    """Derivatives of a function of the potentials in the projected rows and in the smoothing of each class."""
+
+    rows: list[Array]  # C of (n_c, k)
+    smoothing: Array  # (C, k, k)
+
+    @classmethod
+    def zeros(cls, Z: list[Array]) -> Gradient:
+        n_components = Z[0].shape[1]
+        return cls([np.zeros_like(z) for z in Z], np.zeros((len(Z), n_components, n_components)))
+
+
+class Potentials(Protocol):
+    """Log potentials of some pairs of classes, and the way back from them."""
+
+    @property
+    def log_values(self) -> Mapping[Pair, float]:
+        """log ip by pair; -inf where it is below what the form resolves."""
+
+    def add_gradient(self, weights: Mapping[Pair, float], gradient: Gradient) -> None:
+        """Add the derivatives of the sum of weight * log ip over the pairs held here."""
+
+
+def whitening_basis(S: Array) -> Array:
+    """T with T^T S T = I, for a small positive definite S.
+
+    By eigenvalues of its correlations: neither axes of very different scales nor a nearly singular S can break it.
+    """
+    scale = np.sqrt(np.diag(S))
+    spread, axes = np.linalg.eigh(S / np.outer(scale, scale))
+    basis: Array = axes / np.sqrt(np.maximum(spread, SINGULAR)) / scale[:, None]
+    return basis
+
+
+def rotate(Z: Array, basis: Array) -> Array:
+    """Z @ basis with contiguous columns, on which extremes and transforms run several times faster."""
+    rotated: Array = (basis.T @ Z.T).T
+    return rotated

@@ -1,0 +1,151 @@
+"""Grids of frequencies: which basis, how fine, how wide, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.rows import blocks
+from melm.objective.potential import Pair, rotate, whitening_basis
+from melm.objective.potential.exact import exact_cost
+from melm.objective.potential.transform import Modes, Nonuniform, Separable
+from melm.typing import Array
+
+Rows: TypeAlias = npt.NDArray[np.intp]
+
+MAX_POINTS = 2**22  # of one grid: 64 MiB a spectrum
+TRIMMED_ROWS = 2000  # below, pairs are cheap and far rows need no care
+TRIMS = (1e-5, 1e-4, 1e-3)  # shares of rows at each end of an axis outside which a row may count as far
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the potentials of some pairs of classes are summed."""
+
+    pairs: tuple[Pair, ...]
+    basis: Array  # (k, k): u = z @ basis
+    center: Array  # (k,), in u
+    step: Array  # (k,), of the frequencies
+    modes: Modes
+    tolerance: float
+    transform: type[Separable] | type[Nonuniform]
+    far: dict[int, Rows]  # indices of the rows of a class that lie outside, to be treated exactly
+    cost: float  # estimated seconds
+    excess: float  # how many times more points than classes of one common smoothing would need
+
+    @property
+    def classes(self) -> list[int]:
+        return sorted({c for pair in self.pairs for c in pair})
+
+
+def shared_grid(pairs: Sequence[Pair], Z: list[Array], S: Array, tolerance: float) -> Grid | None:
+    """One grid for all classes, in a basis that makes their mean smoothing the identity and the tightest diagonal."""
+    basis = whitening_basis(2 * S.mean(axis=0))
+    smoothing = basis.T @ S @ basis  # (C, k, k)
+    spreads, axes = np.linalg.eigh(smoothing)
+    basis = basis @ axes[spreads[:, 0].argmin()]
+    smoothing = 2 * (basis.T @ S @ basis)
+    finest = np.sqrt(np.diagonal(np.linalg.inv(smoothing), axis1=1, axis2=2).max(axis=0))
+    widest = np.sqrt(np.diagonal(smoothing, axis1=1, axis2=2).max(axis=0))
+    return _grid(pairs, basis, finest, widest, Z, tolerance)
+
+
+def pair_grid(pair: Pair, Z: list[Array], S: Array, tolerance: float) -> Grid | None:
+    """A grid for one pair, in the basis that makes its smoothing the identity: never finer than the pair itself."""
+    basis = whitening_basis(S[pair[0]] + S[pair[1]])
+    ones = np.ones(len(basis))
+    return _grid([pair], basis, ones, ones, Z, tolerance)
+
+
+def density_grid(rows: Array, tolerance: float) -> Grid | None:
+    """A grid for the density of one class whose kernels are unit Gaussians, at queries in reach of its rows."""
+    ones = np.ones(rows.shape[1])
+    return _grid([(0, 0)], np.eye(len(ones)), ones, 2 * ones, [rows], tolerance)
+
+
+def _grid(
+    pairs: Sequence[Pair], basis: Array, finest: Array, widest: Array, Z: list[Array], tolerance: float
+) -> Grid | None:
+    """The cheapest grid that is accurate to the tolerance, or None where that is too large.
+
+    The Gaussian ends at frequency reach * finest, and periodic images stay reach * widest apart. Where a few far rows
+    stretch the grid, it covers the bulk only and leaves every pair with a far row to be summed exactly.
+    """
+    classes = sorted({c for pair in pairs for c in pair})
+    n_rows = sum(len(Z[c]) for c in classes)
+    reach = np.sqrt(-2 * np.log(tolerance))
+
+    def cover(low: Array, high: Array, far: dict[int, Rows]) -> Grid | None:
+        step = 2 * np.pi / (high - low + reach * widest)
+        size = np.ceil(reach * finest / step)
+        if np.prod(2 * size + 1) > MAX_POINTS:
+            return None
+        modes = tuple(int(m) for m in size)
+        separable, nonuniform = separable_cost(n_rows, modes), nonuniform_cost(n_rows, modes, len(classes), tolerance)
+        cheapest: type[Separable] | type[Nonuniform] = Separable if separable < nonuniform else Nonuniform
+        n_far = sum(len(rows) for rows in far.values())
+        return Grid(
+            pairs=tuple(pairs),
+            basis=basis,
+            center=(low + high) / 2,
+            step=step,
+            modes=modes,
+            tolerance=tolerance,
+            transform=cheapest,
+            far=far,
+            cost=min(separable, nonuniform) + exact_cost(2 * n_far, n_rows, same=False) * bool(n_far),
+            excess=float(np.prod(finest * widest)),
+        )
+
+    ends = np.array([_ends(Z[c], basis) for c in classes])  # (C, 2, k)
+    whole = cover(ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), {})
+    if n_rows < TRIMMED_ROWS or (whole and np.prod(2 * np.array(whole.modes) + 1) <= n_rows):
+        return whole
+    candidates = [whole]
+    U = {c: rotate(Z[c], basis) for c in classes}
+    for share in TRIMS:
+        low, high = _bulk(list(U.values()), share)
+        far = {c: np.flatnonzero(((u < low) | (u > high)).any(axis=1)) for c, u in U.items()}
+        candidates.append(cover(low, high, far))
+    return min((grid for grid in candidates if grid), key=lambda grid: grid.cost, default=None)
+
+
+def _ends(Z: Array, basis: Array) -> Array:
+    """The least and the largest value on each axis of the basis: (2, k)."""
+    rotated = (rotate(Z[block], basis) for block in blocks(len(Z), 8 * len(basis)))
+    ends = np.array([[u.min(axis=0), u.max(axis=0)] for u in rotated])
+    return np.array([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
+
+
+def _bulk(U: list[Array], share: float) -> tuple[Array, Array]:
+    """A box around all but a share of the rows at each end of each axis, widened by half to be generous."""
+    ends = []
+    for axis in range(U[0].shape[1]):
+        values = np.concatenate([u[:, axis] for u in U])
+        first = int(share * len(values))
+        ordered = np.partition(values, [first, len(values) - 1 - first])
+        ends.append((ordered[first], ordered[len(values) - 1 - first]))
+    low, high = np.array(ends).T
+    return low - (high - low) / 2, high + (high - low) / 2
+
+
+def separable_cost(n_rows: int, modes: Modes) -> float:
+    """Seconds of value and gradient by tables; infinite where there is no such form or its tables grow large."""
+    if len(modes) > 2 or n_rows * (sum(modes) + 2) > 2**24:
+        return np.inf
+    tables = n_rows * sum(modes)
+    products = n_rows * np.prod([2 * m + 2 for m in modes]) if len(modes) == 2 else tables
+    return float(1.0e-4 + 1.0e-8 * tables + 2.5e-10 * products)
+
+
+def nonuniform_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float) -> float:
+    """Seconds of value and gradient by finufft: calls, spreading over a kernel, and FFTs of the doubled grid."""
+    width = np.ceil(-np.log10(tolerance)) + 1
+    n_components = len(modes)
+    points = float(np.prod([4 * m + 2 for m in modes]))
+    transforms = n_classes * (1 + (n_components + 1) // 2)
+    return float(8e-4 * n_classes + 1.4e-8 * points * transforms + n_rows * (1.5e-7 + 1.5e-9 * width**n_components))

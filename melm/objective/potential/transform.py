@@ -1,0 +1,167 @@
+"""Sums of exp(i xi . u) between rows u and a regular grid of frequencies xi, in both directions.
+
+They are sums over rows: partial sums over blocks of rows, in any order and wherever they are made, add up to the same.
+
+Two transforms with one face: `Separable` multiplies small tables of sines and cosines, best for few rows;
+`Nonuniform` calls a non-uniform FFT, best for many. Each says at which frequencies it holds its values, and how often
+each value counts in a sum over the whole grid (a real density has phi(-xi) = conj phi(xi), so half the grid can be
+enough).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeAlias
+
+import finufft
+import numpy as np
+import numpy.typing as npt
+
+from melm.objective.potential import rotate
+from melm.typing import Array
+
+Spectrum: TypeAlias = npt.NDArray[np.complex128]
+Modes: TypeAlias = tuple[int, ...]  # highest frequency index of each axis
+
+BLOCK_ROWS = 2**16  # taken at once, where the grid is not larger: working memory of some 5 MiB
+UPSAMPLING = 2.0  # fixed: finufft's own choice depends on the number of rows, and blocks would not quite add up
+CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sorting the rows first only costs time
+
+
+class Transform(Protocol):
+    """Rows of one class (n, k), seen as angles: rows @ basis - shift, coordinates times frequency steps."""
+
+    def forward(self, weights: Array | None = None) -> Spectrum:
+        """Mean over rows of exp(i m . angles), or their sum by weight, at the held grid indices m."""
+
+    def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:
+        """By blocks of rows (m, k): column j is the real part of the sum over m of spectra[j] * exp(i m . angles)."""
+
+
+class Separable:
+    """One or two axes. Holds indices 0..M of the first axis and -M..M of the second."""
+
+    def __init__(self, rows: Array, basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
+        angles = rotate(rows, basis) - shift
+        self._tables = [_powers(angles[:, axis], m + 1) for axis, m in enumerate(modes)]
+
+    @staticmethod
+    def indices(modes: Modes) -> list[Array]:
+        """Grid indices of each axis, shaped to broadcast over the held grid."""
+        first, *rest = modes
+        return _broadcast([np.arange(first + 1.0), *(np.arange(-m, m + 1.0) for m in rest)])
+
+    @staticmethod
+    def multiplicity(modes: Modes) -> Array:
+        """How often each held value counts: all but index 0 of the first axis stand for their mirror image too."""
+        return _broadcast([np.where(np.arange(modes[0] + 1) > 0, 2.0, 1.0), *(np.ones(1) for _ in modes[1:])])[0]
+
+    def forward(self, weights: Array | None = None) -> Spectrum:
+        if len(self._tables) == 1:
+            mean: Spectrum = self._tables[0].mean(axis=0) if weights is None else weights @ self._tables[0]
+            return mean
+        first, second = (table.view(np.float64) for table in self._tables)
+        products = first.T @ second / len(first) if weights is None else (first.T * weights) @ second
+        products = products.reshape(first.shape[1] // 2, 2, -1, 2)
+        cc, cs, sc, ss = products[:, 0, :, 0], products[:, 0, :, 1], products[:, 1, :, 0], products[:, 1, :, 1]
+        positive, negative = (cc - ss) + 1j * (sc + cs), (cc + ss) + 1j * (sc - cs)
+        return np.concatenate([negative[:, :0:-1], positive], axis=1)
+
+    def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:
+        yield slice(0, len(self._tables[0])), self._sums(spectra)
+
+    def _sums(self, spectra: Spectrum) -> Array:
+        if len(self._tables) == 1:
+            line: Array = (self._tables[0] @ spectra[0]).real[:, None]
+            return line
+        first, second = (table.view(np.float64) for table in self._tables)
+        n_second = second.shape[1] // 2
+        positive = spectra[:, :, n_second - 1 :]
+        negative = np.zeros_like(positive)
+        negative[:, :, 1:] = spectra[:, :, n_second - 2 :: -1]
+        tables = np.empty(
+            (first.shape[1] // 2, 2, 2, n_second, 2)
+        )  # first index, cos/sin, component, second index, cos/sin
+        tables[:, 0, :, :, 0] = (positive.real + negative.real).swapaxes(0, 1)
+        tables[:, 1, :, :, 1] = (negative.real - positive.real).swapaxes(0, 1)
+        tables[:, 1, :, :, 0] = -(positive.imag + negative.imag).swapaxes(0, 1)
+        tables[:, 0, :, :, 1] = (negative.imag - positive.imag).swapaxes(0, 1)
+        mixed = (first @ tables.reshape(first.shape[1], -1)).reshape(len(first), 2, -1)
+        result: Array = np.einsum("njm,nm->nj", mixed, second)
+        return result
+
+
+class Nonuniform:
+    """Up to three axes, by finufft, block of rows by block of rows. Holds indices -M..M of every axis."""
+
+    def __init__(self, rows: Array, basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
+        self._rows, self._basis, self._shift = rows, basis, shift
+        self._shape = tuple(2 * m + 1 for m in modes)
+        self._tolerance = max(tolerance, 1e-14)
+
+    @staticmethod
+    def indices(modes: Modes) -> list[Array]:
+        return _broadcast([np.arange(-m, m + 1.0) for m in modes])
+
+    @staticmethod
+    def multiplicity(modes: Modes) -> Array:
+        return np.ones((1,) * len(modes))
+
+    def forward(self, weights: Array | None = None) -> Spectrum:
+        spectrum: Spectrum = np.zeros(self._shape, dtype=np.complex128)
+        for block in self._blocks():
+            n_rows = block.stop - block.start
+            strengths = np.full(n_rows, 1 / len(self._rows)) if weights is None else weights[block]
+            spectrum += self._plan(1, block).execute(strengths.astype(np.complex128))
+        return spectrum
+
+    def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:
+        # Spectra of real functions: two of them travel as the real and the imaginary part of one transform.
+        for block in self._blocks():
+            plan = self._plan(2, block)
+            result = np.empty((len(spectra), block.stop - block.start))
+            for j in range(0, len(spectra), 2):
+                values = plan.execute(spectra[j] + 1j * spectra[j + 1] if j + 1 < len(spectra) else spectra[j])
+                result[j] = values.real
+                if j + 1 < len(spectra):
+                    result[j + 1] = values.imag
+            yield block, result.T
+
+    def _blocks(self) -> Iterator[slice]:
+        size = max(BLOCK_ROWS, int(np.prod(self._shape)))
+        for begin in range(0, len(self._rows), size):
+            yield slice(begin, min(begin + size, len(self._rows)))
+
+    def _plan(self, kind: int, block: slice) -> Any:
+        angles = rotate(self._rows[block], self._basis)
+        angles -= self._shift
+        in_cache = np.prod(self._shape) <= CACHED_POINTS
+        plan = finufft.Plan(
+            kind,
+            self._shape,
+            eps=self._tolerance,
+            isign=1,
+            nthreads=1,
+            upsampfac=UPSAMPLING,
+            spread_sort=0 if in_cache else 2,
+        )
+        plan.setpts(*np.ascontiguousarray(angles.T))
+        return plan
+
+
+def _powers(angles: Array, count: int) -> Spectrum:
+    """exp(i m angle) for m = 0..count-1, by doubling: (n, count)."""
+    table = np.empty((len(angles), count), dtype=np.complex128)
+    table[:, 0] = 1
+    if count > 1:
+        table[:, 1] = np.exp(1j * angles)
+    size = 2
+    while size < count:
+        stop = min(2 * size, count)
+        table[:, size:stop] = table[:, : stop - size] * (table[:, size - 1] * table[:, 1])[:, None]
+        size = stop
+    return table
+
+
+def _broadcast(axes: list[Array]) -> list[Array]:
+    return [axis.reshape((1,) * j + (-1,) + (1,) * (len(axes) - j - 1)) for j, axis in enumerate(axes)]

@@ -1,0 +1,230 @@
+"""The search for the best projection: many starts, raced, as a plan of units.
+
+Large data sets are searched from coarse to fine. All starts race on a sample of the rows and the survivors converge
+there; on each larger sample, and at last on all rows, the optima that differ are judged afresh and only the best climb
+on. One optimum of a small sample is not to be trusted: it may be an accident of the rows that were drawn.
+
+Asking for more starts never gives a worse best. Whether a start goes on depends only on itself and on the starts before
+it, so all that are judged on all rows with few starts are judged there with more. The promise is about the divergence
+on all rows: after convergence where there are no samples, and as judged before the last climb, which only raises it,
+where there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from melm.data.covariance import CovarianceKind
+from melm.data.problem import Problem
+from melm.objective.divergence import Form, WhitenedDivergence
+from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
+from melm.search.climb import RACE_EVALUATIONS, StartResult, StoppingReason, climb, race_survivors
+from melm.search.sample import sample, sample_sizes
+from melm.search.starts import start_projection
+from melm.typing import Array
+
+GENEROSITY = 2  # how many times the gain of the best another optimum may be expected to make on all rows
+MISLED = 0.05  # share of the divergence: optima of a sample that gain more on all rows were accidents of the sample
+SAMPLE_TOLERANCE = 100  # times the tolerance on all rows: far below the noise of sampling
+HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
+SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
+
+
+@dataclass(frozen=True)
+class Search:
+    """How starts are run: everything but the data and the kernel width."""
+
+    n_components: int
+    n_starts: int
+    covariance: CovarianceKind
+    ridge: float
+    form: Form
+    race: bool
+    max_iterations: int
+    tolerance: float
+    seed: int
+
+    def plan(self, n_rows: int, gamma: float, resamples: Resamples = (), name: str = "") -> Plan[Found]:
+        """All starts on n_rows rows. With a race, only its survivors are converged, and samples go before all rows."""
+        sizes = sample_sizes(n_rows) if self.race else [n_rows]
+        units = _Units(sizes, gamma, resamples, name)
+        found = Found()
+        limit = RACE_EVALUATIONS if self.race else None
+        yield from self._step(found, units, "start", range(self.n_starts), sizes[0], limit)
+        if not found.starts:
+            raise NothingFitted("No start gave a result.")
+        if self.race:
+            survivors = found.survivors(range(self.n_starts))
+            unfinished = [i for i in survivors if found.starts[i].stopping_reason is StoppingReason.DROPPED]
+            yield from self._step(found, units, "polish", unfinished, sizes[0])
+            for size in sizes[1:]:
+                yield from self._step(found, units, "judge", found.distinct(survivors), size, max_evaluations=1)
+                survivors = found.hopeful()
+                if size < n_rows:
+                    yield from self._step(found, units, "polish", survivors, size)
+                else:
+                    yield from self._finish(found, units, size)
+        return found
+
+    def _finish(self, found: Found, units: _Units, n_rows: int) -> Plan[None]:
+        """The best converges on all rows, then others that a like gain could take above it.
+
+        Where the gain is large, the sample has misled, and all of them converge; else they race, and a winner does.
+        """
+        judged = found.judged()
+        best = best_start(judged, [start.divergence for start in judged])
+        yield from self._step(found, units, "polish", [best.index], n_rows)
+        reached = found.starts[best.index].divergence
+        gain = reached - best.divergence
+        others = [s.index for s in judged if s is not best and s.divergence + GENEROSITY * gain > reached]
+        if gain > MISLED * reached:
+            yield from self._step(found, units, "polish", others, n_rows)
+        else:
+            yield from self._step(found, units, "race", others, n_rows, RACE_EVALUATIONS)
+            winner = max(others, key=lambda index: found.starts[index].divergence, default=best.index)
+            if found.starts[winner].divergence > reached:
+                yield from self._step(found, units, "polish", [winner], n_rows)
+
+    def run(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
+        """Run one unit of the plan. The result holds the divergence on all rows, or that on a sample of them."""
+        n_sampled = arguments.get("n_sampled")
+        tolerance = self.tolerance
+        if n_sampled is not None:
+            problem, tolerance = sample(problem, n_sampled, self.seed), SAMPLE_TOLERANCE * self.tolerance
+        objective = WhitenedDivergence(problem, self.n_components, arguments["gamma"], self.form)
+        V0 = arguments.get("projection")
+        if V0 is None:
+            V0 = start_projection(problem.whitening, self.n_components, self.seed, arguments["start"])
+        end = climb(
+            objective,
+            V0,
+            tolerance=tolerance,
+            max_iterations=self.max_iterations,
+            max_evaluations=arguments["max_evaluations"],
+            should_stop=should_stop,
+        )
+        return {
+            "projection": end.projection,
+            "divergence" if n_sampled is None else "sample_divergence": end.divergence,
+            "n_evaluations": end.n_evaluations,
+            "stopping_reason": str(end.stopping_reason),
+        }
+
+    def _step(
+        self,
+        found: Found,
+        units: _Units,
+        action: str,
+        indices: Sequence[int],
+        n_rows: int,
+        max_evaluations: int | None = None,
+    ) -> Plan[None]:
+        """One stage: some starts climb from where they stand, on all rows or a sample."""
+        if indices:
+            stage = units.stage(action, [(i, found.starts.get(i)) for i in indices], n_rows, max_evaluations)
+            results = yield stage
+            found.note(stage.name, n_rows, self.seed, dict(zip(indices, results, strict=True)))
+
+
+@dataclass(frozen=True)
+class StageCount:
+    """What one stage of a search cost."""
+
+    name: str
+    n_rows: int
+    n_starts: int
+    n_evaluations: int
+
+
+@dataclass
+class Found:
+    """Where the starts of a search stand; those that gave nothing are left out."""
+
+    starts: dict[int, StartResult] = field(default_factory=dict)
+    stages: list[StageCount] = field(default_factory=list)
+
+    def note(self, stage: str, n_rows: int, seed: int, results: dict[int, Result | None]) -> None:
+        """Where a stage took some starts. One that is missing stays where it stood."""
+        arrived = {index: result for index, result in results.items() if result is not None}
+        for index, result in arrived.items():
+            before = self.starts[index].n_evaluations if index in self.starts else 0
+            self.starts[index] = StartResult(
+                index=index,
+                seed=seed,
+                divergence=result["divergence"] if "divergence" in result else result["sample_divergence"],
+                n_rows=n_rows,
+                n_evaluations=before + result["n_evaluations"],
+                stopping_reason=StoppingReason(result["stopping_reason"]),
+                projection=result["projection"],
+            )
+        n_evaluations = sum(result["n_evaluations"] for result in arrived.values())
+        self.stages.append(StageCount(stage, n_rows, len(arrived), n_evaluations))
+
+    def survivors(self, indices: Sequence[int]) -> list[int]:
+        """Those of some starts that are among the best of themselves and the ones before them."""
+        divergences = [self.starts[i].divergence if i in self.starts else None for i in indices]
+        return [indices[position] for position in race_survivors(divergences)]
+
+    def hopeful(self) -> list[int]:
+        """Of the starts just judged, those that survive a race and do not lie hopelessly below one before them."""
+        judged = self.judged()
+        best = np.maximum.accumulate([start.divergence for start in judged])
+        hopeless = {s.index for s, b in zip(judged, best, strict=True) if b - s.divergence > HOPELESS * abs(b)}
+        return [i for i in self.survivors([start.index for start in judged]) if i not in hopeless]
+
+    def distinct(self, indices: Sequence[int]) -> list[int]:
+        """Some starts without those that arrived where one before them did."""
+        bases: dict[int, Array] = {}
+        for index in indices:
+            basis = np.linalg.qr(self.starts[index].projection)[0]
+            if all(_sine(basis, other) > SAME_OPTIMUM for other in bases.values()):
+                bases[index] = basis
+        return list(bases)
+
+    def judged(self) -> list[StartResult]:
+        """The starts that came to be judged on most rows: only their divergences can be compared."""
+        most = max(start.n_rows for start in self.starts.values())
+        return [start for start in self.in_order() if start.n_rows == most]
+
+    def in_order(self) -> list[StartResult]:
+        """All starts by their index."""
+        return [self.starts[index] for index in sorted(self.starts)]
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Makes the units of one search: what they all share, and how they are named."""
+
+    sizes: list[int]
+    gamma: float
+    resamples: Resamples
+    name: str
+
+    def stage(
+        self, action: str, starts: list[tuple[int, StartResult | None]], n_rows: int, max_evaluations: int | None
+    ) -> Stage:
+        where = "" if n_rows == self.sizes[0] else f" on {n_rows} rows"
+        units = []
+        for index, stands in starts:
+            arguments: dict[str, Any] = {"start": index, "gamma": self.gamma, "max_evaluations": max_evaluations}
+            if stands is not None:
+                arguments["projection"] = stands.projection
+            if n_rows < self.sizes[-1]:
+                arguments["n_sampled"] = n_rows
+            start = None if self.resamples else index
+            units.append(Unit(f"{self.name}{action} {index}{where}", arguments, self.resamples, start))
+        return Stage(f"{action}{where}", units)
+
+
+def best_start(starts: Sequence[StartResult], scores: Sequence[float]) -> StartResult:
+    """The start with the highest score; of equals, the first."""
+    return starts[max(range(len(starts)), key=lambda i: (scores[i], -i))]
+
+
+def _sine(A: Array, B: Array) -> float:
+    """Sine of the largest angle between two subspaces, given by orthonormal bases."""
+    return float(np.linalg.norm(B - A @ (A.T @ B), 2))

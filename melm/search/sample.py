@@ -1,0 +1,49 @@
+"""Samples of large data sets: their sizes, from some thousand rows up to all, and their rows.
+
+A sample keeps the whitening and the class covariances of all rows, so that its divergence differs from that of all rows
+only by the noise of sampling and by the kernel's width, which is that of its own size. The narrower kernel of all rows
+was tried: on few rows it sees clumps that are not there (optima lost 1.09 % of the divergence on all rows instead of
+0.97 %) and needs finer grids (1.7 times the time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from melm.data.problem import Problem
+
+SMALLEST = 10_000  # below, an evaluation costs hardly less
+GROWTH = 10  # from sample to sample
+LEAST_GAIN = 4  # a sample is worth its while when the next step has this many times its rows
+
+
+def sample_sizes(n_rows: int) -> list[int]:
+    """Rows of the steps of a search: growing samples, then all. Small data sets are taken whole at once."""
+    sizes, size = [], SMALLEST
+    while LEAST_GAIN * size <= n_rows:
+        sizes.append(size)
+        size *= GROWTH
+    return [*sizes, n_rows]
+
+
+def sample(problem: Problem, n_rows: int, seed: int) -> Problem:
+    """The problem on some of its rows, drawn within each class; samples of different sizes are drawn afresh."""
+    by_class = []
+    for code, (rows, n_drawn) in enumerate(zip(problem.rows.by_class, allot(problem.rows.counts, n_rows), strict=True)):
+        generator = np.random.default_rng([seed, n_rows, code])
+        drawn = generator.choice(len(rows), n_drawn, replace=False, shuffle=False)
+        by_class.append(rows[np.sort(drawn)])
+    return replace(problem, rows=replace(problem.rows, by_class=by_class))
+
+
+def allot(counts: Sequence[int], n_rows: int) -> list[int]:
+    """How many of n_rows each class gets: the same, because classes weigh the same, but never more than it has."""
+    allotted = [0] * len(counts)
+    left = n_rows
+    for done, code in enumerate(sorted(range(len(counts)), key=lambda code: counts[code])):
+        allotted[code] = min(counts[code], left // (len(counts) - done))
+        left -= allotted[code]
+    return allotted

@@ -1,0 +1,476 @@
+"""CSV as it is found, parsed while it arrives: blocks of whole lines go through Arrow's parser as they come.
+
+The first rows decide which columns are numbers. A block in which one of those has a cell that is none is parsed once
+more as text, so that the cell can be shown.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from melm.tables.dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, sniff
+from melm.tables.roles import ID_NAME, WHOLE_NUMBER, Role
+from melm.tables.stack import Stack
+from melm.tables.table import NO_CATEGORY, Codes, Table, sort_categories
+from melm.typing import Array
+
+MISSING_VALUES = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "?")
+BLOCK_BYTES = 4 << 20
+PIECE_BYTES = BLOCK_BYTES // 4  # that Arrow parses at once
+SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
+MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
+MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
+SHOWN_PROBLEMS = 100
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a file: where, what, and what would mend it."""
+
+    detail: str
+    fix: str | None = None
+    row: int | None = None  # counted from 0, without the header and empty lines
+    column: str | None = None
+
+    def __str__(self) -> str:
+        places = [] if self.row is None else [f"row {self.row}"]
+        places += [] if self.column is None else [f"column {self.column!r}"]
+        return f"{', '.join(places)}: {self.detail}" if places else self.detail
+
+
+class CsvError(ValueError):
+    """A file that cannot be read as a table, with everything that is wrong with it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems[:5])))
+        self.problems = list(problems)
+
+
+class CsvEncodingError(CsvError):
+    """The bytes are not text in the encoding that they should be in."""
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """What a caller knows about a file; the rest is found out."""
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    missing_values: tuple[str, ...] = ()  # beside the usual ones
+    columns: Mapping[str, str] = field(default_factory=dict)  # name to role: all but numeric ones are read as text
+    others: str | None = None  # the role of columns that are not named there; None finds out what they hold
+    target: str | None = None
+
+
+def read_csv(chunks: Iterable[bytes], options: CsvOptions | None = None) -> Table:
+    """The table of a file that comes in pieces."""
+    reader = CsvReader(options)
+    for chunk in chunks:
+        reader.feed(chunk)
+    return reader.finish()
+
+
+class CsvReader:
+    """Takes a file piece by piece. Memory is bounded by the table that comes out and a few blocks.
+
+    Beyond `spill_bytes` the numbers and codes of the table are kept in files without names, and mapped.
+    """
+
+    def __init__(
+        self, options: CsvOptions | None = None, spill_bytes: int | None = None, max_columns: int | None = None
+    ) -> None:
+        self._options = options or CsvOptions()
+        _check(self._options)
+        self._spill_bytes = spill_bytes
+        self._max_columns = max_columns
+        self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
+        self._is_known = False
+        self._is_begun = False
+        self._pending: list[bytes] = []
+        self._n_pending = 0
+        self._enough = BLOCK_BYTES
+        self._dialect = Dialect()
+        self._columns: dict[str, _Numbers | _Text] = {}
+        self._numbers, self._codes = Stack(0), Stack(0)
+        self._problems: list[Problem] = []
+        self._skipped: list[int] = []  # rows that are not as long as the header
+        self.n_rows = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, once the header has come."""
+        return tuple(self._columns)
+
+    def feed(self, chunk: bytes) -> None:
+        """The next piece of the file."""
+        self._add(chunk if self._decoder is None else self._decode(chunk))
+        if not self._is_known and self._n_pending >= LONGEST_MARK:
+            self._find_encoding()
+        if self._n_pending >= self._enough:
+            data = self._take_pending()
+            end = _end_of_rows(data)
+            if end:
+                self._take(memoryview(data)[:end])
+            self._add(data[end:])
+            self._enough = max(BLOCK_BYTES, 2 * self._n_pending)  # a long quoted cell is not searched at each piece
+
+    def finish(self) -> Table:
+        """The table. Raises `CsvError` with all problems of the file."""
+        if not self._is_known:
+            self._find_encoding()
+        self._add(self._decode(b"", final=True))
+        rest = self._take_pending()
+        if rest.strip() or not self._is_begun:
+            self._take(memoryview(rest))
+        if not self._problems and not self.n_rows:
+            self._problems.append(Problem("the CSV has a header and no rows", "send one line a row"))
+        table = None if self._problems else self._make_table()
+        if table is None or self._problems:
+            raise CsvError([replace(problem, row=self._row(problem)) for problem in self._problems])
+        return table
+
+    def _make_table(self) -> Table:
+        """The columns side by side, as they came; the codes of text now count its sorted values."""
+        numbers, codes = self._numbers.finish(), self._codes.finish()
+        texts = {name: column for name, column in self._columns.items() if isinstance(column, _Text)}
+        after_all: dict[str, Array] = {}
+        categories: dict[str, tuple[str, ...]] = {}
+        for j, (name, column) in enumerate(texts.items()):
+            values = column.as_numbers(codes[:, j], self._problems)
+            if values is None:
+                codes[:, j], categories[name] = column.sort(codes[:, j])
+            else:
+                after_all[name] = values
+        number_names = tuple(name for name in self._columns if name not in texts)
+        table = Table(
+            self.names, number_names, numbers, tuple(texts), codes, tuple(categories.get(name, ()) for name in texts)
+        )
+        return table.with_columns(after_all) if after_all else table
+
+    def _add(self, data: bytes) -> None:
+        self._pending.append(data)
+        self._n_pending += len(data)
+
+    def _take_pending(self) -> bytes:
+        data = b"".join(self._pending)
+        self._pending, self._n_pending = [], 0
+        return data
+
+    def _row(self, problem: Problem) -> int | None:
+        """The row of a problem among all rows: those of cells were counted without the rows that were skipped."""
+        row = problem.row
+        if row is not None and problem.column is not None:
+            for skipped in self._skipped:
+                row += skipped <= row
+        return row
+
+    def _find_encoding(self) -> None:
+        """Once the first bytes are there: UTF-8 goes to the parser as it is, all else is decoded first."""
+        self._is_known = True
+        data = self._take_pending()
+        found = encoding_of(data[:LONGEST_MARK])
+        if found == "utf-8-sig":
+            data = data[len(codecs.BOM_UTF8) :]
+            found = "utf-8"
+        encoding = self._options.encoding or found
+        if encoding != "utf-8":
+            self._decoder = codecs.getincrementaldecoder(encoding)()
+            data = self._decode(data)
+        self._add(data)
+
+    def _decode(self, chunk: bytes, final: bool = False) -> bytes:
+        if self._decoder is None:
+            return chunk
+        try:
+            return self._decoder.decode(chunk, final).encode()
+        except UnicodeError as error:  # UTF-16 without its mark is none of the decode errors
+            raise CsvEncodingError([_wrong_encoding(f"{self._options.encoding or 'utf-16'}: {error}")]) from None
+
+    def _take(self, rows: memoryview) -> None:
+        if not self._is_begun:
+            rows = self._begin(rows)
+        if not self._columns or _is_blank(rows):
+            return
+        for cells in self._parse(rows).to_batches():
+            if len(self._problems) < SHOWN_PROBLEMS:
+                self._keep(cells)
+            self.n_rows += len(cells)
+
+    def _keep(self, cells: Any) -> None:
+        """Some rows as numbers and as codes."""
+        numbers: list[Array] = []
+        codes: list[Codes] = []
+        for column, values in zip(self._columns.values(), cells.columns, strict=True):
+            if isinstance(column, _Numbers):
+                numbers.append(column.take(values, self.n_rows, self._problems))
+            else:
+                codes.append(column.take(values))
+        self._numbers.append(np.array(numbers).reshape(len(numbers), len(cells)).T)
+        self._codes.append(np.array(codes, np.int32).reshape(len(codes), len(cells)).T)
+
+    def _begin(self, block: memoryview) -> memoryview:
+        """Find the dialect, take the header, and decide what each column holds. Gives the rows after the header."""
+        self._is_begun = True
+        try:
+            text = bytes(block[:PIECE_BYTES]).decode("utf-8", "strict" if len(block) < PIECE_BYTES else "ignore")
+        except UnicodeDecodeError as error:
+            raise CsvEncodingError([_wrong_encoding(f"utf-8: {error.reason} at byte {error.start}")]) from None
+        self._dialect = sniff(text, self._options.delimiter, self._options.decimal)
+        lines = io.StringIO(text, newline="")
+        try:
+            header = next(
+                (row for row in csv.reader(_whole_lines(lines), delimiter=self._dialect.delimiter) if row), []
+            )
+        except csv.Error as error:
+            raise CsvError([Problem(f"the header cannot be parsed: {error}")]) from None
+        names = [name.strip() or f"column {index + 1}" for index, name in enumerate(header)]
+        self._check_header(names)
+        rows = block[len(text[: lines.tell()].encode()) :]
+        self._columns = {name: _Text(self._missing) for name in names}
+        if not _is_blank(rows):
+            end = len(rows) if len(rows) <= SAMPLE_BYTES else _end_of_rows(bytes(rows[:SAMPLE_BYTES])) or len(rows)
+            cells = self._parse(rows[:end])
+            self._problems, self._skipped = [], []  # the same rows are parsed once more, and reported then
+            self._columns = {
+                name: self._kind_of(name, column.combine_chunks())
+                for name, column in zip(names, cells.columns, strict=True)
+            }
+        n_numbers = sum(isinstance(column, _Numbers) for column in self._columns.values())
+        self._numbers = Stack(n_numbers, np.float64, self._spill_bytes)
+        self._codes = Stack(len(names) - n_numbers, np.int32, self._spill_bytes)
+        return rows
+
+    def _check_header(self, names: list[str]) -> None:
+        if not names:
+            raise CsvError([Problem("the CSV is empty", "send a header row, then one line a row")])
+        if self._max_columns is not None and len(names) > self._max_columns:
+            raise CsvError([Problem(f"{len(names)} columns are more than the limit of {self._max_columns}")])
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
+        if twice:
+            raise CsvError(
+                [Problem(f"columns are named twice: {', '.join(twice[:50])}", "give every column a name of its own")]
+            )
+        wanted = [*self._options.columns, *([] if self._options.target is None else [self._options.target])]
+        unknown = [name for name in dict.fromkeys(wanted) if name not in names]
+        if unknown:
+            written = f" (cells are separated by {self._dialect.delimiter!r}: is that right? delimiter sets it)"
+            raise CsvError(
+                [
+                    Problem(f"there is no column {name!r}", f"columns: {', '.join(names[:50])}{written}")
+                    for name in unknown
+                ]
+            )
+
+    @property
+    def _missing(self) -> frozenset[str]:
+        return frozenset(MISSING_VALUES + self._options.missing_values)
+
+    def _parse(self, block: memoryview) -> Any:
+        """The cells of some rows as text, null where missing. Rows of another length are left out and noted."""
+        ragged: list[Any] = []
+        use_threads = pa.cpu_count() > 1
+        cells = self._parse_with(block, ragged, use_threads)
+        if ragged and use_threads:  # only one thread counts the rows
+            ragged.clear()
+            cells = self._parse_with(block, ragged, use_threads=False)
+        first = self.n_rows + len(self._skipped)
+        for row in ragged:
+            index = first + row.number - 1
+            detail = f"there are {row.actual_columns} cells, the header has {row.expected_columns}"
+            fix = f"delimiter, where cells are not separated by {self._dialect.delimiter!r}; else mend the row"
+            self._skipped.append(index)
+            if len(self._problems) < SHOWN_PROBLEMS:
+                self._problems.append(Problem(detail, fix, index))
+        return cells
+
+    def _parse_with(
+        self,
+        block: memoryview,
+        ragged: list[Any],
+        use_threads: bool,
+        as_text: bool = False,
+        piece_bytes: int = PIECE_BYTES,
+    ) -> Any:
+        def note(row: Any) -> str:
+            ragged.append(row)
+            return "skip"
+
+        kinds = {
+            name: pa.float64() if isinstance(column, _Numbers) and not as_text else pa.string()
+            for name, column in self._columns.items()
+        }
+        try:
+            return pa.csv.read_csv(
+                pa.BufferReader(block),
+                pa.csv.ReadOptions(column_names=list(kinds), use_threads=use_threads, block_size=piece_bytes),
+                pa.csv.ParseOptions(
+                    delimiter=self._dialect.delimiter, newlines_in_values=True, invalid_row_handler=note
+                ),
+                pa.csv.ConvertOptions(
+                    column_types=kinds,
+                    null_values=sorted(self._missing),
+                    strings_can_be_null=True,
+                    decimal_point=self._dialect.decimal,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if piece_bytes <= len(block) and "straddling" in str(error):  # a row longer than a piece
+                ragged.clear()
+                return self._parse_with(block, ragged, False, as_text, len(block) + 1)
+            if "UTF8" in str(error):
+                raise CsvEncodingError([_wrong_encoding("utf-8")]) from None
+            if not as_text and pa.float64() in kinds.values():  # cells that are no numbers, to be seen as they are
+                ragged.clear()
+                return self._parse_with(block, ragged, use_threads, True, piece_bytes)
+            raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
+
+    def _kind_of(self, name: str, cells: Any) -> _Numbers | _Text:
+        """What a column holds, by the role that it was given or by its first cells."""
+        role = Role.TARGET if name == self._options.target else self._options.columns.get(name, self._options.others)
+        numbers = _Numbers(name, self._dialect.decimal, self._missing)
+        if role is not None:
+            return numbers if role == Role.NUMERIC else _Text(self._missing)
+        values, wrong = numbers.convert(cells)
+        n_present = len(cells) - cells.null_count
+        if n_present and (1 - len(wrong) / n_present < MOSTLY_NUMBERS):
+            return _Text(self._missing)
+        if pc.any(pc.match_substring_regex(cells, LEADING_ZERO)).as_py():
+            return _Text(self._missing)
+        found = values[np.isfinite(values)]
+        is_whole = not wrong and len(found) > 0 and bool((found == np.floor(found)).all())
+        if is_whole and (ID_NAME.search(name.lower()) or (len(found) > 1 and (np.diff(found) > 0).all())):
+            return _Text(self._missing, numbers)  # perhaps an id: its digits are kept until all are seen
+        return numbers
+
+
+class _Numbers:
+    """How the cells of a column are read as numbers."""
+
+    def __init__(self, name: str, decimal: str, missing: frozenset[str]) -> None:
+        self._name, self._decimal, self._missing = name, decimal, missing
+
+    def take(self, cells: Any, first_row: int, problems: list[Problem]) -> Array:
+        """The next cells. Those that are no numbers are problems."""
+        values, wrong = self.convert(cells)
+        for index in wrong:
+            self.complain(first_row + index, str(cells[index].as_py()), problems)
+        return values
+
+    def convert(self, cells: Any) -> tuple[Array, list[int]]:
+        """Numbers, NaN where missing, and the indices of cells that are none."""
+        if cells.type == pa.float64():
+            values = cells.to_numpy(zero_copy_only=False)
+            return values, np.flatnonzero(np.isinf(values)).tolist()
+        if self._decimal != ".":
+            cells = pc.replace_substring(cells, self._decimal, ".")
+        try:
+            values = pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
+            wrong = np.isinf(values)
+        except pa.ArrowInvalid:
+            trimmed = pc.utf8_trim_whitespace(cells)
+            is_number = pc.fill_null(pc.match_substring_regex(trimmed, NUMBER), False)
+            values = pc.cast(pc.if_else(is_number, trimmed, None), pa.float64()).to_numpy(zero_copy_only=False)
+            is_gap = pc.is_in(trimmed, pa.array([None, *self._missing], pa.string()))
+            wrong = np.isinf(values) | ~pc.or_(is_number, is_gap).to_numpy(zero_copy_only=False)
+        return values, np.flatnonzero(wrong).tolist()
+
+    def complain(self, row: int, cell: str, problems: list[Problem]) -> None:
+        """Note a cell that is no number."""
+        if len(problems) >= SHOWN_PROBLEMS:
+            return
+        detail = f"{cell[:40]!r} is not a number, as the others are"
+        as_text = f"columns={{{self._name!r}: 'categorical'}} where the column is text"
+        fix = f"missing_values={cell[:40]!r} where it stands for a gap; {as_text}"
+        if self._decimal == "." and "," in cell:
+            fix = f"decimal=',' where that separates decimals; {fix}"
+        problems.append(Problem(detail, fix, row, self._name))
+
+
+class _Text:
+    """How the cells of a column are read as text: codes in order of appearance, and what they stand for."""
+
+    def __init__(self, missing: frozenset[str], numbers: _Numbers | None = None) -> None:
+        self._missing = missing
+        self._numbers = numbers  # what the column is after all, unless every cell is a whole number
+        self._code_of: dict[str, int] = {}
+
+    def take(self, cells: Any) -> Codes:
+        """The next cells, blanks around them cut off."""
+        encoded = pc.dictionary_encode(cells)
+        codes = [
+            NO_CATEGORY
+            if value.strip() in self._missing
+            else self._code_of.setdefault(value.strip(), len(self._code_of))
+            for value in encoded.dictionary.to_pylist()
+        ]
+        indices = pc.fill_null(encoded.indices, len(codes)).to_numpy(zero_copy_only=False)
+        taken: Codes = np.array([*codes, NO_CATEGORY], np.int32)[indices]
+        return taken
+
+    def sort(self, codes: Codes) -> tuple[Codes, tuple[str, ...]]:
+        """All codes of the column, now of the sorted values, and those values."""
+        return sort_categories(codes, list(self._code_of))
+
+    def as_numbers(self, codes: Codes, problems: list[Problem]) -> Array | None:
+        """The column where it is one of numbers after all."""
+        values = list(self._code_of)
+        if self._numbers is None or all(map(WHOLE_NUMBER.fullmatch, values)):
+            return None
+        converted, wrong = self._numbers.convert(pa.array(values, pa.string()))
+        for row in np.flatnonzero(np.isin(codes, wrong))[:SHOWN_PROBLEMS].tolist():
+            self._numbers.complain(row, values[codes[row]], problems)
+        column: Array = np.append(converted, np.nan)[codes]
+        return column
+
+
+def _check(options: CsvOptions) -> None:
+    """Refuse what no file can be written with."""
+    problems = []
+    delimiter = options.delimiter
+    if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
+        problems.append(Problem(f"delimiter={delimiter!r} separates no cells", "delimiter=';' or another character"))
+    if options.decimal not in (None, ".", ",") or (options.decimal is not None and options.decimal == delimiter):
+        problems.append(Problem(f"decimal={options.decimal!r} stands before no decimals", "decimal='.' or ','"))
+    if options.encoding is not None and options.encoding not in ENCODINGS:
+        problems.append(Problem(f"{options.encoding!r} is no encoding", f"encodings: {', '.join(ENCODINGS)}"))
+    if problems:
+        raise CsvError(problems)
+
+
+def _is_blank(data: memoryview) -> bool:
+    return bytes(data[:1024]).isspace() and bytes(data).isspace() if data else True
+
+
+def _end_of_rows(data: bytes) -> int:
+    """Where the last row ends that is whole: at a line break outside quotes. 0 where there is none."""
+    end = data.rfind(b"\n") + 1
+    is_quoted = data.count(b'"', 0, end) % 2 == 1
+    while end and is_quoted and len(data) < MAX_BLOCK_BYTES:
+        before = data.rfind(b"\n", 0, end - 1) + 1
+        is_quoted ^= data.count(b'"', before, end) % 2 == 1
+        end = before
+    return end
+
+
+def _whole_lines(lines: io.StringIO) -> Iterable[str]:
+    """Lines, read one by one so that the position after each is known."""
+    while line := lines.readline():
+        yield line
+
+
+def _wrong_encoding(detail: str) -> Problem:
+    return Problem(f"the CSV is not {detail}", "encoding='latin-1' or 'cp1252', as many spreadsheets write it")

@@ -1,0 +1,194 @@
+"""What the columns of a table are for: proposed from the data with a reason, and settable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.tables.table import NO_CATEGORY, Table
+
+MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
+MANY_ROWS = 10  # with fewer, values that all differ tell nothing
+MANY_VALUES = 20  # as many as make people or places rather than kinds
+WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]{0,999})")  # 007 is not one, nor is a number of thousands of digits
+ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no)$|(?<=[a-z])I[Dd]$")
+GROUP_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid)$|(?<=[a-z])I[Dd]$")  # a body mass index may well repeat
+
+
+class Role(StrEnum):
+    """What a column is for."""
+
+    NUMERIC = "numeric"
+    CATEGORICAL = "categorical"
+    ID = "id"  # names a row; comes back with it, and is never a feature
+    GROUP = "group"  # rows of one group are never divided between training and validation
+    IGNORE = "ignore"
+    TARGET = "target"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The role of a column, and why."""
+
+    role: Role
+    reason: str
+
+
+class RolesError(ValueError):
+    """Roles that do not fit the table; `problems` names the column of each (None: no single one)."""
+
+    def __init__(self, problems: list[tuple[str | None, str]]) -> None:
+        super().__init__(" ".join(f"{problem}." for _, problem in problems))
+        self.problems = problems
+
+
+def assign_roles(
+    table: Table, given: Mapping[str, str] | None = None, target: str | None = None
+) -> dict[str, Proposal]:
+    """The role of every column: the one that was given, else the one that its values suggest."""
+    roles = dict(given or {}) | ({} if target is None else {target: Role.TARGET})
+    problems: list[tuple[str | None, str]] = [
+        (name, f"there is no column {name!r}; columns: {', '.join(table.names[:50])}")
+        for name in roles
+        if name not in table.names
+    ]
+    problems += [
+        (name, f"{role!r} is no role; roles: {', '.join(Role)}")
+        for name, role in roles.items()
+        if role not in list(Role)
+    ]
+    for role in (Role.TARGET, Role.ID, Role.GROUP):
+        named = [name for name, chosen in roles.items() if chosen == role]
+        if len(named) > 1:
+            problems.append((None, f"only one column can be the {role}: {', '.join(named)}"))
+    if problems:
+        raise RolesError(problems)
+    taken = {Role(role) for role in roles.values()} & {Role.ID, Role.GROUP}
+    assigned = {}
+    for name in table.names:
+        if name in roles:
+            assigned[name] = Proposal(Role(roles[name]), "set by the caller")
+            continue
+        proposal = propose(table, name)
+        if proposal.role in taken:
+            proposal = Proposal(Role.IGNORE, f"{proposal.reason}, but another column is the {proposal.role} already")
+        elif proposal.role in (Role.ID, Role.GROUP):
+            taken.add(proposal.role)
+        assigned[name] = proposal
+    return assigned
+
+
+def propose(table: Table, name: str) -> Proposal:
+    """What a column seems to be for."""
+    missing = table.is_missing(name)
+    n_present = int((~missing).sum())
+    if not n_present:
+        return Proposal(Role.IGNORE, "holds no value at all")
+    n_distinct, whole, increasing = _look(table, name)
+    all_differ = n_distinct == n_present >= MANY_ROWS and not missing.any()
+    if all_differ and whole and increasing:
+        return Proposal(Role.ID, "all values differ and increase: id")
+    if all_differ and whole and _is_named(name, ID_NAME):
+        return Proposal(Role.ID, "all values differ and the name says id")
+    if MANY_VALUES <= n_distinct < n_present and whole and _is_named(name, GROUP_NAME):
+        return Proposal(Role.GROUP, f"the name says id and {n_distinct} values repeat: rows of one belong together")
+    if not table.is_text(name) or increasing is not None:
+        gaps = f", {int(missing.sum())} missing" if missing.any() else ""
+        return Proposal(Role.NUMERIC, f"numbers{gaps}")
+    if all_differ:
+        return Proposal(Role.ID, "all values differ: id")
+    if n_distinct == 1:
+        return Proposal(Role.IGNORE, "text that is the same in every row")
+    if n_distinct > MANY_VALUES and n_distinct > n_present / 2:
+        return Proposal(Role.IGNORE, f"text with {n_distinct} values in {n_present} rows: too many to be categories")
+    return Proposal(Role.CATEGORICAL, f"text with {n_distinct} values")
+
+
+def _is_named(name: str, pattern: re.Pattern[str]) -> bool:
+    return pattern.search(name.strip()) is not None or pattern.search(name.strip().lower()) is not None
+
+
+def _look(table: Table, name: str) -> tuple[int, bool, bool | None]:
+    """How many values differ, whether they could be ids, and whether they increase (None: they are no whole numbers).
+
+    Whole numbers may stand as text: an id may have more digits than a number can hold.
+    """
+    if not table.is_text(name):
+        values = table.number(name)
+        values = values[~np.isnan(values)]
+        if not (values == np.floor(values)).all():
+            return 0, False, None  # how many differ does not matter, and to sort them takes its time
+        return len(np.unique(values)), True, bool((np.diff(values) > 0).all())
+    codes, categories = table.text(name)
+    codes = codes[codes != NO_CATEGORY]
+    n_distinct = len(np.unique(codes))
+    if not all(map(WHOLE_NUMBER.fullmatch, categories)):
+        return n_distinct, True, None
+    ranks = np.argsort(np.argsort(np.array(list(map(int, categories)), dtype=object), kind="stable"))
+    return n_distinct, True, bool((np.diff(ranks[codes]) > 0).all())
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """A table sorted by roles: what is learned from, what is learned, and what rows are called."""
+
+    features: Table
+    labels: npt.NDArray[Any] | None
+    ids: npt.NDArray[Any] | None
+    groups: npt.NDArray[Any] | None
+    id_name: str | None
+
+
+def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
+    """The columns by what they are for. Categories that are written as numbers, and numbers as text, are turned."""
+    by_role: dict[Role, list[str]] = {role: [n for n in table.names if roles[n].role is role] for role in Role}
+    for name in by_role[Role.CATEGORICAL]:
+        table = table.with_text(name)
+    for name in by_role[Role.NUMERIC]:
+        table = _with_number(table, name)
+    kinds = (Role.NUMERIC, Role.CATEGORICAL)
+    names = [name for name in table.names if roles[name].role in kinds]
+
+    def column(role: Role) -> npt.NDArray[Any] | None:
+        return labels_of(table, by_role[role][0]) if by_role[role] else None
+
+    return Sorted(
+        table.select(names),
+        column(Role.TARGET),
+        column(Role.ID),
+        column(Role.GROUP),
+        by_role[Role.ID][0] if by_role[Role.ID] else None,
+    )
+
+
+def labels_of(table: Table, name: str) -> npt.NDArray[Any]:
+    """A column as labels: whole numbers where every value is written as one ("007" is not), else numbers or text."""
+    missing = np.flatnonzero(table.is_missing(name))
+    if len(missing):
+        raise RolesError([(name, f"row {missing[0]}, column {name!r}: the value is missing")])
+    if not table.is_text(name):
+        values = table.number(name)
+        whole = bool((values == np.floor(values)).all()) and bool((np.abs(values) < 2**53).all())
+        return values.astype(np.int64) if whole else values
+    codes, categories = table.text(name)
+    if (longest := max(map(len, categories), default=0)) > MAX_LABEL_LENGTH:
+        limit = f"more than the limit of {MAX_LABEL_LENGTH}"
+        raise RolesError([(name, f"column {name!r} has a value of {longest} characters, {limit}")])
+    written: list[str] | list[int] = list(categories)
+    if all(len(value) < 19 and WHOLE_NUMBER.fullmatch(value) for value in categories):
+        written = list(map(int, categories))
+    labels: npt.NDArray[Any] = np.array(written)[codes]
+    return labels
+
+
+def _with_number(table: Table, name: str) -> Table:
+    try:
+        return table.with_number(name)
+    except ValueError as error:
+        raise RolesError([(name, f"column {name!r} is not numeric: {error}")]) from None

@@ -1,0 +1,178 @@
+"""Gaps and categories as numbers, by what the training rows tell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from melm.data.labeled import Labelled
+from melm.evidence.evaluate import balanced_accuracy
+from melm.evidence.validation import Validation
+from melm.methods import METHODS, plan_fit, run_unit
+from melm.model import Model
+from melm.model import file as model_file
+from melm.plan import Fold, run_plan
+from melm.tables.encoding import MAX_CATEGORIES, MIN_ROWS, Encoder, needs_encoder
+from melm.tables.table import Cell, Table
+
+
+def messy(n_rows: int = 120) -> tuple[Table, list[str]]:
+    """Numbers with gaps, categories with gaps and rare ones, and labels that depend on all of them."""
+    generator = np.random.default_rng(0)
+    label = generator.integers(0, 2, n_rows)
+    age: list[Cell] = [None if i % 10 == 0 else float(v) for i, v in enumerate(generator.normal(40 + 6 * label, 8))]
+    color: list[Cell] = [[None, "red", "blue", "green"][int(v)] for v in np.clip(generator.normal(1.5 + label), 0, 3)]
+    color[7] = "teal"
+    weight: list[Cell] = generator.normal(size=n_rows).tolist()
+    return Table.of_cells({"age": age, "color": color, "weight": weight}), ["sick" if v else "well" for v in label]
+
+
+def fit(data: Labelled, method: str = "lda", validation: Validation | None = None, **parameters: object) -> Model:
+    checked = METHODS[method].Parameters.model_validate(parameters)
+    return run_plan(
+        plan_fit(method, data, checked, validation),
+        lambda stage: [run_unit(method, data, checked, unit) for unit in stage.units],
+    )
+
+
+def test_encoded_columns() -> None:
+    table, _ = messy()
+    encoder = Encoder.fit(table)
+    assert encoder.features == [
+        "age",
+        "age (missing)",
+        "color=blue",
+        "color=green",
+        "color=red",
+        "color (other)",
+        "color (missing)",
+        "weight",
+    ]
+    assert encoder.sources == [[0, 1], [2, 3, 4, 5, 6], [7]]
+    X = encoder.encode(table)
+    ages = table.number("age")
+    assert np.array_equal(X[:, 1], np.isnan(ages))
+    assert set(X[np.isnan(ages), 0]) == {np.nanmedian(ages)}
+    assert (X[:, 2:7].sum(axis=1) == 1).all()
+    assert X[7, 5] == 1
+    assert np.array_equal(X[:, 7], table.number("weight"))
+
+
+def test_rows_by_name_in_any_order_with_unseen_values() -> None:
+    table, _ = messy()
+    encoder = Encoder.fit(table)
+    rows = Table.of_cells({"extra": [1.0], "weight": [0.5], "color": ["mauve"], "age": [None]})
+    median = float(np.nanmedian(table.number("age")))
+    assert encoder.encode(rows).tolist() == [[median, 1, 0, 0, 0, 1, 0, 0.5]]
+
+
+def test_categories_are_bounded_in_number() -> None:
+    cells: list[Cell] = [f"v{i}" for i in range(50) for _ in range(MIN_ROWS)]
+    (column,) = Encoder.fit(Table.of_cells({"c": cells})).columns
+    assert len(column.features) == MAX_CATEGORIES + 1
+
+
+def test_a_category_that_is_new_where_nothing_was_rare_is_all_zeros() -> None:
+    encoder = Encoder.fit(Table.of_cells({"c": ["a", "b"] * 10}))
+    assert encoder.encode(Table.of_cells({"c": ["new", "b"]})).tolist() == [[0, 0], [0, 1]]
+
+
+def test_the_encoder_is_json() -> None:
+    encoder = Encoder.fit(messy()[0])
+    assert Encoder.from_json(json.loads(json.dumps(encoder.to_json()))) == encoder
+
+
+def test_a_table_of_numbers_without_gaps_is_taken_as_it_is() -> None:
+    numbers = np.random.default_rng(0).standard_normal((30, 3))
+    table = Table.of_numbers(numbers)
+    assert not needs_encoder(table)
+    data = Labelled.of_table(table, [0, 1] * 15)
+    assert data.X is numbers
+    assert data.encoder() is None
+    plain = fit(Labelled.check(numbers, [0, 1] * 15, list(table.names)), n_components=1)
+    assert model_file.dump(fit(data, n_components=1)) == model_file.dump(plain)
+
+
+@pytest.mark.parametrize("method", ["lda", "melm"])
+def test_the_same_table_cleaned_by_hand_gives_the_same_model(method: str) -> None:
+    table, labels = messy()
+    parameters: dict[str, Any] = {"n_components": 1, **({"n_starts": 2} if method == "melm" else {})}
+    model = fit(Labelled.of_table(table, labels), method, **parameters)
+
+    frame = pd.DataFrame({name: table.cells(name) for name in table.names})
+    frame["color"] = frame["color"].replace("teal", "(other)").fillna("(missing)")
+    cleaned = pd.DataFrame(
+        {
+            "age": frame["age"].astype(float).fillna(frame["age"].astype(float).median()),
+            "age (missing)": frame["age"].isna().astype(float),
+            **{
+                value: (frame["color"] == value).astype(float)
+                for value in ["blue", "green", "red", "(other)", "(missing)"]
+            },
+            "weight": frame["weight"].astype(float),
+        }
+    )
+    X = np.ascontiguousarray(cleaned)
+    by_hand = fit(Labelled.check(X, labels), method, **parameters)
+    assert np.array_equal(model.projection, by_hand.projection)
+    assert model.encoder is not None
+    assert np.array_equal(model.predict(model.encoder.encode(table)), by_hand.predict(X))
+
+
+def test_the_model_file_keeps_the_encoder() -> None:
+    table, labels = messy()
+    model = fit(Labelled.of_table(table, labels, id_name="row"), n_components=1)
+    loaded = model_file.load(model_file.dump(model))
+    assert loaded.encoder == model.encoder
+    assert loaded.id_name == "row"
+    assert loaded.card == model.card
+    assert model_file.dump(loaded) == model_file.dump(model)
+
+
+def test_the_card_sums_features_back_to_their_columns() -> None:
+    table, labels = messy()
+    card = fit(Labelled.of_table(table, labels), validation=Validation(folds=3, bootstraps=2), n_components=1).card
+    assert [column["name"] for column in card["columns"]] == list(table.names)
+    weight = card["columns"][2]
+    assert weight["loadings"] == pytest.approx(np.abs(card["loadings"][7]))
+    assert weight["axis_correlations"] == pytest.approx(np.abs(card["axis_correlations"][7]))
+    assert card["importance"]["columns"] == list(table.names)
+    assert len(card["importance"]["balanced_accuracy_drop"]) == 3
+
+
+def test_every_fold_learns_from_its_own_rows() -> None:
+    table, labels = messy()
+    data = Labelled.of_table(table, labels)
+    fold = Fold(0, 4, 0)
+    X, codes = data.training((fold,))
+    train = fold.split(data.codes)[0]
+    assert data.encoder((fold,)) == Encoder.fit(table.take(train))
+    assert data.encoder((fold,)) != data.encoder()
+    assert X.shape == (len(codes), len(data.names((fold,)) or ()))
+    assert data.held_out((fold,))[0].shape[1] == X.shape[1]
+
+
+def test_validation_leaks_nothing() -> None:
+    """A column that says something only to those who have counted all rows, the held-out ones included.
+
+    Rows of the first class share a category with four others, those of the second with three: among all rows the ones
+    are frequent and the others rare. Without the held-out rows neither is, and nothing is left to learn.
+    """
+    frequent = [f"a{i}" for i in range(16) for _ in range(MIN_ROWS)]
+    rare = [f"b{i}" for i in range(20) for _ in range(MIN_ROWS - 1)]
+    noise: list[Cell] = np.random.default_rng(0).standard_normal(160).tolist()
+    labels = ["a"] * len(frequent) + ["b"] * len(rare)
+    data = Labelled.of_table(Table.of_cells({"visits": [*frequent, *rare], "noise": noise}), labels)
+
+    names = data.names()
+    assert names is not None
+    leaky = data.X[:, names.index("visits (other)")].astype(np.intp)
+    assert balanced_accuracy(data.codes, leaky) == 1.0
+    validation = fit(data, validation=Validation(folds=5, repeats=2), n_components=1).card["validation"]
+    assert validation["interval"][0] < 0.5
+    assert validation["balanced_accuracy"] < 0.6
+    assert not validation["is_real"]
