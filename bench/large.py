@@ -14,7 +14,7 @@ from scipy.stats import gaussian_kde
 
 import melm.density
 from bench.measurement import Measurement, best_seconds
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.estimator import MELM
 from melm.model import Model
 from melm.model import file as model_file
@@ -59,7 +59,7 @@ def fits(quick: bool) -> Iterator[Measurement]:
     _, few = timed_fit(10_000)
     fitted, many = timed_fit(largest)
     X, y = clusters(largest)
-    problem = Labelled.check(X, y).problem("ledoit_wolf")
+    problem = Labeled.check(X, y).problem("ledoit_wolf")
     objective, V = WhitenedDivergence(problem, 2), problem.to_whitened(fitted.projection_)
     began = time.process_time()
     for _ in range(5):

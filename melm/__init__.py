@@ -1,4 +1,4 @@
-"""Maximum Entropy Linear Manifold: discriminative linear projections of labelled data.
+"""Maximum Entropy Linear Manifold: discriminative linear projections of labeled data.
 
 The names below are loaded when they are first asked for, so that `melm.remote` does not wait for scikit-learn.
 """

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from melm.data.covariance import CovarianceKind
 from melm.data.labeled import (
-    Labelled,
+    Labeled,
     check_components,
     check_labels,
     check_not_negative,
@@ -149,7 +149,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         rows, labels = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         codes, classes = check_labels(labels)
         names = getattr(self, "feature_names_in_", None)
-        data = Labelled(rows, codes, classes, None if names is None else names.tolist())
+        data = Labeled(rows, codes, classes, None if names is None else names.tolist())
         fitting = self.fitting(rows.shape[1])
         class_priors(fitting.priors, np.bincount(codes).tolist())
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.data.problem import Problem
 from melm.data.whitening import lift
 from melm.density import ClassDensities
@@ -53,7 +53,7 @@ class Fitting:
     select_start_by: SelectStartBy
     priors: Priors
 
-    def plan(self, data: Labelled, resamples: Resamples = (), name: str = "") -> Plan[tuple[Model, list[StartResult]]]:
+    def plan(self, data: Labeled, resamples: Resamples = (), name: str = "") -> Plan[tuple[Model, list[StartResult]]]:
         """Choose the kernel width where there is a choice, run the starts, keep the best, and fit the densities."""
         problem = self.problem(data, resamples)
         check_fits(self.search.n_components, problem)
@@ -61,15 +61,15 @@ class Fitting:
         found = yield from self.search.plan(sum(problem.rows.counts), gamma, resamples, name)
         return self._model(data, problem, gamma, found, resamples), found.in_order()
 
-    def run(self, data: Labelled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
         return self.search.run(self.problem(data, unit.resamples), unit.arguments, should_stop)
 
-    def problem(self, data: Labelled, resamples: Resamples) -> Problem:
+    def problem(self, data: Labeled, resamples: Resamples) -> Problem:
         """What all starts on these rows share."""
         return data.problem(self.search.covariance, resamples, self.search.ridge)
 
-    def _choose_gamma(self, data: Labelled, resamples: Resamples, name: str) -> Plan[float]:
+    def _choose_gamma(self, data: Labeled, resamples: Resamples, name: str) -> Plan[float]:
         """The width with the best balanced accuracy on rows held out of the whole fit, choice of the start included."""
         rarest = min(self.problem(data, resamples).rows.counts)
         if len(self.gammas) == 1 or rarest < 2:
@@ -93,7 +93,7 @@ class Fitting:
             raise NothingFitted("No kernel width could be judged.")
         return max(complete, key=lambda gamma: complete[gamma])
 
-    def _held_out_score(self, data: Labelled, resamples: Resamples, gamma: float, found: Found) -> float:
+    def _held_out_score(self, data: Labeled, resamples: Resamples, gamma: float, found: Found) -> float:
         problem = self.problem(data, resamples)
         projection = problem.canonical(self._choose(problem, gamma, found).projection)
         densities = class_densities(problem, projection, gamma, self.priors)
@@ -114,7 +114,7 @@ class Fitting:
         ]
         return best_start(starts, scores)
 
-    def _model(self, data: Labelled, problem: Problem, gamma: float, found: Found, resamples: Resamples) -> Model:
+    def _model(self, data: Labeled, problem: Problem, gamma: float, found: Found, resamples: Resamples) -> Model:
         best = self._choose(problem, gamma, found)
         facts = {
             "search": {
@@ -154,7 +154,7 @@ def check_fits(n_components: int, problem: Problem) -> None:
 
 def assemble(
     method: str,
-    data: Labelled,
+    data: Labeled,
     problem: Problem,
     projection: Array,
     offset: Array,

@@ -142,7 +142,7 @@ def parameters(out: ModelOut) -> str:
     return text + table(["software", "version"], versions)
 
 
-LIMITS = """<p>The model shows labelled data in few dimensions and tells the class of rows of the same kind. It does not
+LIMITS = """<p>The model shows labeled data in few dimensions and tells the class of rows of the same kind. It does not
 say why classes differ, nor what causes what: a feature with a large loading may stand for another. Rows far from all
 training data get a class all the same; their log density says that they are far. Do not use it for decisions about
 people without a study of its errors on them.</p>"""

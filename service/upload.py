@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.data.rows import blocks
 from melm.tables.csv_table import CsvOptions
 from melm.tables.encoding import needs_encoder
@@ -167,14 +167,14 @@ def as_upload(found: Sorted, labels: Array) -> Upload:
     return Upload(numbers, labels, features.names, part)
 
 
-def labelled_rows(upload: Upload) -> Labelled:
+def labeled_rows(upload: Upload) -> Labeled:
     """The rows for a fit in this process."""
     names, part = upload.feature_names, upload.part
     if part is None or names is None:
-        return Labelled.check(upload.X, upload.y, None if names is None else list(names))
+        return Labeled.check(upload.X, upload.y, None if names is None else list(names))
     numbers = tuple(name for name in names if name not in part.text_names)
     table = Table(names, numbers, upload.X, part.text_names, part.codes, part.categories)
-    return Labelled.of_table(table, upload.y, part.groups, part.id_name)
+    return Labeled.of_table(table, upload.y, part.groups, part.id_name)
 
 
 def describe(table: Table, roles: Mapping[str, Proposal]) -> list[ColumnRecord]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
@@ -20,21 +20,21 @@ from worker.library import Array
 class MelmLibrary:
     """All methods, by their names."""
 
-    def prepare(self, record: DatasetRecord, X: Array, y: Array, part: TablePart | None) -> Labelled:
+    def prepare(self, record: DatasetRecord, X: Array, y: Array, part: TablePart | None) -> Labeled:
         """Checked rows, which also keep what was computed from them for the next unit."""
         names = record.feature_names
         if part is None or names is None:
-            return Labelled.check(X, y, names)
+            return Labeled.check(X, y, names)
         numbers = tuple(name for name in names if name not in part.text_names)
         table = Table(tuple(names), numbers, X, part.text_names, part.codes, part.categories)
-        return Labelled.of_table(table, y, part.groups, part.id_name)
+        return Labeled.of_table(table, y, part.groups, part.id_name)
 
-    def plan(self, fit: FitRecord, data: Labelled) -> Plan[Model]:
+    def plan(self, fit: FitRecord, data: Labeled) -> Plan[Model]:
         """The plan of a fit."""
         validation = None if fit.validation is None else Validation(**fit.validation)
         return plan_fit(fit.method, data, _parameters(fit), validation)
 
-    def run(self, fit: FitRecord, data: Labelled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, fit: FitRecord, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """What one unit gives."""
         return run_unit(fit.method, data, _parameters(fit), unit, should_stop)
 

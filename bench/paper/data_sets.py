@@ -31,7 +31,7 @@ class NoData(Exception):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Labelled rows."""
+    """Labeled rows."""
 
     name: str
     X: Array  # (n, d)

@@ -59,7 +59,7 @@ class StrictSeparability(Scored):
     repeats: int
 
     def run(self, data: DataSet) -> Result:
-        scores = strict.separability(data.X, _labelled(data, self.labels), self.entrant, self.repeats)
+        scores = strict.separability(data.X, _labeled(data, self.labels), self.entrant, self.repeats)
         return [asdict(score) for score in scores]
 
 
@@ -74,7 +74,7 @@ class StrictPipeline(Scored):
     fold: int
 
     def run(self, data: DataSet) -> Result:
-        codes = _labelled(data, self.labels)
+        codes = _labeled(data, self.labels)
         return [asdict(strict.pipeline(data.X, codes, self.entrant, self.repeat, self.fold))]
 
 
@@ -88,7 +88,7 @@ class PaperLikeSeparability(Scored):
     repeat: int
 
     def run(self, data: DataSet) -> Result:
-        scores = paper_like.separability(data.X, _labelled(data, self.labels), self.entrant, self.repeat)
+        scores = paper_like.separability(data.X, _labeled(data, self.labels), self.entrant, self.repeat)
         return [asdict(score) for score in scores]
 
 
@@ -103,7 +103,7 @@ class PaperLikePipeline(Scored):
     fold: int
 
     def run(self, data: DataSet) -> Result:
-        scores = paper_like.pipeline(data.X, _labelled(data, self.labels), self.entrant, self.repeat, self.fold)
+        scores = paper_like.pipeline(data.X, _labeled(data, self.labels), self.entrant, self.repeat, self.fold)
         return [asdict(score) for score in scores]
 
 
@@ -132,6 +132,6 @@ class Picture(Task):
         return rows
 
 
-def _labelled(data: DataSet, labels: Labels) -> Codes:
+def _labeled(data: DataSet, labels: Labels) -> Codes:
     """The labels, or as many of each dealt out anew: nothing is left to be found."""
     return data.codes if labels == "true" else np.random.default_rng(SHUFFLE_SEED).permutation(data.codes)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.comparison.classifiers import GRIDS, ClassifierName, Codes, Settings, train
-from melm.data.labeled import Labelled, check_option, check_whole
+from melm.data.labeled import Labeled, check_option, check_whole
 from melm.evidence.evaluate import balanced_accuracy
 from melm.evidence.validation import Validation, interval
 from melm.methods import METHODS, fit
@@ -66,7 +66,7 @@ def pipeline_score(
     check_option("classifier", classifier, get_args(ClassifierName))
     check_whole("folds", folds, 2)
     check_whole("inner_folds", inner_folds, 2)
-    data = Labelled.check(X, y)
+    data = Labeled.check(X, y)
     rarest = int(np.bincount(data.codes).min())
     if rarest < LEAST_ROWS:
         raise ValueError(f"Nested folds need at least {LEAST_ROWS} rows of every class, the smallest has {rarest}.")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.comparison.classifiers import GRIDS, ClassifierName, train
-from melm.data.labeled import Labelled, check_whole
+from melm.data.labeled import Labeled, check_whole
 from melm.evidence.evaluate import balanced_accuracy
 from melm.evidence.validation import Validation
 
@@ -34,7 +34,7 @@ def visual_separability(Z: npt.ArrayLike, y: npt.ArrayLike, *, folds: int = 5, s
     picture separates what it shows, not how well it will do on new rows: `pipeline_score` tells that. Classifiers see
     only the training part of each fold, with fixed settings (the first of their grids): nothing is chosen on test rows.
     """
-    data = Labelled.check(Z, y)
+    data = Labeled.check(Z, y)
     points = data.X.astype(np.float64, copy=False)
     splits = [fold.split(data.codes) for fold in Validation(check_whole("folds", folds, 2)).splits(data, seed)]
 

@@ -1,4 +1,4 @@
-"""The door: labelled data and options are checked here, once, with errors that name what is wrong."""
+"""The door: labeled data and options are checked here, once, with errors that name what is wrong."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ KEPT_BYTES = 2**28  # of prepared problems
 
 
 @dataclass
-class Labelled:
-    """Labelled rows, with the problems that were prepared from them and from resamples of them.
+class Labeled:
+    """Labeled rows, with the problems that were prepared from them and from resamples of them.
 
     Rows of a table with gaps or categories are encoded by what their training rows tell: X is the encoding by all rows,
     and each fold has its own.
@@ -40,8 +40,8 @@ class Labelled:
     _encoders: dict[Resamples, Encoder] = field(default_factory=dict)
 
     @classmethod
-    def check(cls, X: npt.ArrayLike, y: npt.ArrayLike, feature_names: list[str] | None = None) -> Labelled:
-        """Labelled rows from what a user gave."""
+    def check(cls, X: npt.ArrayLike, y: npt.ArrayLike, feature_names: list[str] | None = None) -> Labeled:
+        """Labeled rows from what a user gave."""
         checked = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
         check_consistent_length(checked, y)
         codes, classes = check_labels(y)
@@ -54,8 +54,8 @@ class Labelled:
         y: npt.ArrayLike,
         groups: npt.NDArray[Any] | None = None,
         id_name: str | None = None,
-    ) -> Labelled:
-        """Labelled rows from the feature columns of a table. One without gaps and categories is a matrix as it is."""
+    ) -> Labeled:
+        """Labeled rows from the feature columns of a table. One without gaps and categories is a matrix as it is."""
         encoder = Encoder.fit(table) if needs_encoder(table) else None
         X = table.numbers if encoder is None else encoder.encode(table)
         data = cls.check(X, y, list(table.names) if encoder is None else encoder.features)

@@ -17,7 +17,7 @@ from melm.typing import Array
 
 @dataclass(frozen=True)
 class Problem:
-    """A labelled data set, ready for projections to be tried on it."""
+    """A labeled data set, ready for projections to be tried on it."""
 
     rows: Rows
     whitening: Whitening

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
 from melm.objective.divergence import SPECTRAL_COMPONENTS, Divergence
@@ -20,7 +20,7 @@ MAX_KERNELS = 2e8  # kernels summed for the held-out accuracy of all features
 
 
 def describe_importance(
-    data: Labelled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
+    data: Labeled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
 ) -> dict[str, Any] | None:
     """The drop of divergence and of held-out balanced accuracy, for each column; None with many components."""
     if model.projection.shape[1] > SPECTRAL_COMPONENTS:
@@ -32,7 +32,7 @@ def describe_importance(
     }
 
 
-def _divergence_drops(data: Labelled, model: Model) -> list[float]:
+def _divergence_drops(data: Labeled, model: Model) -> list[float]:
     """Measured on the projected rows: shuffling a feature moves them along its row of the projection."""
     rows = _even(len(data.X), MAX_ROWS)
     X, codes, gamma = data.X[rows], data.codes[rows], model.card["gamma"]
@@ -47,7 +47,7 @@ def _divergence_drops(data: Labelled, model: Model) -> list[float]:
     return [whole - divergence(Z + _shift(X[:, J], order, model.projection[J])) for J in model.sources]
 
 
-def _accuracy_drops(data: Labelled, splits: Sequence[Fold], models: Sequence[Model | None]) -> list[float]:
+def _accuracy_drops(data: Labeled, splits: Sequence[Fold], models: Sequence[Model | None]) -> list[float]:
     fitted = [(fold, model) for fold, model in zip(splits, models, strict=False) if model is not None]
     drops = []
     for fold, model in fitted:

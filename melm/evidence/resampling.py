@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.importance import describe_importance
 from melm.evidence.stability import describe_stability
 from melm.evidence.validation import HeldOut, Validation, describe_validation, judge
@@ -22,7 +22,7 @@ UNSTABLE = 0.5  # cosine below which the worst of the redrawn fits lost a direct
 MAX_HELD_OUT_ROWS = 5000  # kept for the picture
 
 
-def plan_with_evidence(fit: FitPlan, data: Labelled, validation: Validation, seed: int) -> Plan[Model]:
+def plan_with_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed: int) -> Plan[Model]:
     """The model of all rows, with a card that tells whether its separation is real."""
     splits = validation.splits(data, seed)
     shuffles = [Shuffle(seed + i) for i in range(validation.permutations)]
@@ -59,7 +59,7 @@ def plan_with_evidence(fit: FitPlan, data: Labelled, validation: Validation, see
 
 
 def _null(
-    data: Labelled, splits: Sequence[Fold], shuffle: Shuffle, models: list[Model | None]
+    data: Labeled, splits: Sequence[Fold], shuffle: Shuffle, models: list[Model | None]
 ) -> tuple[float, float | None] | None:
     """Divergence and held-out accuracy of a fit to shuffled labels."""
     whole, *fold_models = models
@@ -92,7 +92,7 @@ def _p_value(observed: float, null: Sequence[float]) -> float:
 
 
 def _held_out_rows(
-    data: Labelled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
+    data: Labeled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
 ) -> HeldOutRows:
     """Where rows fall that a fold's fit did not see, in the coordinates of the model.
 
@@ -112,7 +112,7 @@ def _held_out_rows(
     return HeldOutRows(np.concatenate(Z)[::every], np.concatenate(codes)[::every], np.concatenate(predicted)[::every])
 
 
-def alignment(data: Labelled, model: Model, other: Model, resamples: Resamples) -> Array:
+def alignment(data: Labeled, model: Model, other: Model, resamples: Resamples) -> Array:
     """The affine map (k + 1, k) from the other model's coordinates to the model's, by the rows of the resamples."""
     own = other.transform(data.training(resamples)[0])
     shared = model.transform(data.training(resamples, encoded_for=())[0])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.data.projection import axis_correlations, standardized_loadings
 from melm.model import Model
 from melm.typing import Array
@@ -15,7 +15,7 @@ from melm.typing import Array
 INTERVAL = (2.5, 97.5)  # percentiles
 
 
-def describe_stability(data: Labelled, model: Model, redrawn: Sequence[Model | None]) -> dict[str, Any] | None:
+def describe_stability(data: Labeled, model: Model, redrawn: Sequence[Model | None]) -> dict[str, Any] | None:
     """How near the subspaces of bootstrap fits are to the model's, and how far their loadings and correlations spread.
 
     Nearness is measured on the projected rows (canonical correlations), so that the features' scales do not matter: 1

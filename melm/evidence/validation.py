@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
 from melm.plan import Fold, Resamples
@@ -30,7 +30,7 @@ class Validation:
     permutations: int = 0
     bootstraps: int = 0
 
-    def splits(self, data: Labelled, seed: int) -> list[Fold]:
+    def splits(self, data: Labeled, seed: int) -> list[Fold]:
         """The folds of all repeats; fewer per repeat where a class has fewer rows, or groups, than that."""
         n_folds = min(self.folds, _rarest(data))
         if n_folds < 2:
@@ -57,7 +57,7 @@ class HeldOut:
 
 
 def judge(
-    data: Labelled, splits: Sequence[Fold], models: Sequence[Model | None], before: Resamples = ()
+    data: Labeled, splits: Sequence[Fold], models: Sequence[Model | None], before: Resamples = ()
 ) -> HeldOut | None:
     """Held-out scores of the folds' models; None when a fold has no model. `before` was applied ahead of each fold."""
     fitted = [model for model in models if model is not None]
@@ -99,7 +99,7 @@ def interval(scores: Array, n_folds: int) -> tuple[float, float]:
     return max(0.0, float(scores.mean()) - reach), min(1.0, float(scores.mean()) + reach)
 
 
-def _rarest(data: Labelled) -> int:
+def _rarest(data: Labeled) -> int:
     """Rows of the smallest class; where there are groups, the fewest groups in which a class is found."""
     if data.groups is None:
         return int(np.bincount(data.codes).min())

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.resampling import plan_with_evidence
 from melm.evidence.validation import Validation
 from melm.methods.base import Method
@@ -35,7 +35,7 @@ def discover() -> dict[str, Method[Any]]:
 METHODS = discover()
 
 
-def plan_fit(method: str, data: Labelled, parameters: BaseModel, validation: Validation | None = None) -> Plan[Model]:
+def plan_fit(method: str, data: Labeled, parameters: BaseModel, validation: Validation | None = None) -> Plan[Model]:
     """A fit by the named method, with its evidence where that is asked for."""
     fit_plan = partial(METHODS[method].plan, data, parameters)
     seed = parameters.model_dump()["seed"]
@@ -45,7 +45,7 @@ def plan_fit(method: str, data: Labelled, parameters: BaseModel, validation: Val
 
 
 def run_unit(
-    method: str, data: Labelled, parameters: BaseModel, unit: Unit, should_stop: Callable[[], bool] = lambda: False
+    method: str, data: Labeled, parameters: BaseModel, unit: Unit, should_stop: Callable[[], bool] = lambda: False
 ) -> Result:
     """Run one unit of a fit's plan. Raises `Stopped` soon after `should_stop` says so."""
     return METHODS[method].run(data, parameters, unit, should_stop)
@@ -63,7 +63,7 @@ def fit(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not one of {', '.join(METHODS)}.")
-    data = Labelled.check(X, y)
+    data = Labeled.check(X, y)
     checked = METHODS[method].Parameters.model_validate(parameters)
 
     def run_stage(stage: Stage) -> Sequence[Result]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.data.problem import Problem
 from melm.data.rows import Rows
 from melm.fitting import assemble, check_dimensions, class_priors
@@ -61,11 +61,11 @@ class Method(ABC, Generic[P]):
         return inspect.getdoc(type(self)) or self.title
 
     @abstractmethod
-    def plan(self, data: Labelled, parameters: P, resamples: Resamples = (), name: str = "") -> Plan[Model]:
+    def plan(self, data: Labeled, parameters: P, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         """The fit on the rows that the resamples leave; `name` begins the names of its units."""
 
     @abstractmethod
-    def run(self, data: Labelled, parameters: P, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, data: Labeled, parameters: P, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
 
 
@@ -88,7 +88,7 @@ class DirectMethod(Method[D]):
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
         """The linear map for rows X (n, d) with class codes 0..C-1."""
 
-    def plan(self, data: Labelled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
+    def plan(self, data: Labeled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         problem = data.problem(parameters.covariance, resamples)
         class_priors(parameters.priors, problem.rows.counts)
         self.check(problem, parameters)
@@ -108,7 +108,7 @@ class DirectMethod(Method[D]):
         )
         return replace(model, card=model.card | {"warnings": [*model.card["warnings"], *result["warnings"]]})
 
-    def run(self, data: Labelled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, data: Labeled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         X, codes = data.training(unit.resamples)
         found = self.project(X.astype(np.float64, copy=False), codes, parameters)
         return {"projection": found.projection, "offset": found.offset, "warnings": list(found.warnings)}

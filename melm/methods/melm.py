@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.estimator import MELM
 from melm.fitting import GAMMAS, Fitting
 from melm.methods.base import Method, Parameters, PositiveNumber
@@ -47,16 +47,14 @@ class MelmMethod(Method[MelmParameters]):
     Parameters = MelmParameters
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"gamma": GAMMAS}
 
-    def plan(
-        self, data: Labelled, parameters: MelmParameters, resamples: Resamples = (), name: str = ""
-    ) -> Plan[Model]:
+    def plan(self, data: Labeled, parameters: MelmParameters, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         model, _ = yield from self._fitting(data, parameters).plan(data, resamples, name)
         return model
 
-    def run(self, data: Labelled, parameters: MelmParameters, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, data: Labeled, parameters: MelmParameters, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         return self._fitting(data, parameters).run(data, unit, should_stop)
 
-    def _fitting(self, data: Labelled, parameters: MelmParameters) -> Fitting:
+    def _fitting(self, data: Labeled, parameters: MelmParameters) -> Fitting:
         options = parameters.model_dump()
         return MELM(random_state=options.pop("seed"), **options).fitting(data.X.shape[1])
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.covariance import CovarianceKind
-from melm.data.labeled import Labelled, check_components, check_option, check_positive
+from melm.data.labeled import Labeled, check_components, check_option, check_positive
 from melm.data.problem import Problem
 from melm.objective.bandwidth import silverman
 from melm.objective.potential import Gradient, Pair, Potentials
@@ -162,7 +162,7 @@ class Divergence:
         form: Form = "auto",
         spectral_tolerance: float = SPECTRAL_TOLERANCE,
     ) -> None:
-        data = Labelled.check(X, y)
+        data = Labeled.check(X, y)
         self.classes_ = data.classes
         check_option("form", form, get_args(Form))
         check_option("covariance", covariance, get_args(CovarianceKind))

@@ -1,4 +1,4 @@
-"""The one-class case: projections of unlabelled rows with the most, or the least, of Renyi's quadratic entropy.
+"""The one-class case: projections of unlabeled rows with the most, or the least, of Renyi's quadratic entropy.
 
 H2 = -log of the integral of f^2, for a density f of the projected rows: a Gaussian, for which the extremes are known
 (Theorems 1 and 2: the leading and the trailing principal components), or the kernel density estimate of the rest of the
@@ -114,7 +114,7 @@ def project_by_entropy(
     n_starts: int = 8,
     seed: int = 0,
 ) -> EntropyProjection:
-    """The projection of unlabelled rows whose density has extreme entropy.
+    """The projection of unlabeled rows whose density has extreme entropy.
 
     Directions in which the rows do not vary at all are left out: along them entropy has no lower bound. `gamma` scales
     the kernel; the first starts are the principal components, leading and trailing, the others are random. Up to three

@@ -14,7 +14,7 @@ from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Result, Stage, run_plan
 from service.commands.failure import CommandError
-from service.upload import Upload, labelled_rows
+from service.upload import Upload, labeled_rows
 
 
 def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: dict[str, int] | None) -> Model:
@@ -26,7 +26,7 @@ def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: d
     except ValidationError as error:
         first = error.errors()[0]
         raise CommandError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    data = labelled_rows(rows)
+    data = labeled_rows(rows)
 
     def run_stage(stage: Stage) -> list[Result]:
         units = tqdm(stage.units, desc=stage.name, leave=False, disable=None, file=sys.stderr)

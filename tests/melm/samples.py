@@ -1,4 +1,4 @@
-"""Labelled data for tests."""
+"""Labeled data for tests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Labelled = tuple[Array, npt.NDArray[Any]]
+Labeled = tuple[Array, npt.NDArray[Any]]
 
 
-def mixture(sizes: list[int], n_features: int, seed: int = 0) -> Labelled:
+def mixture(sizes: list[int], n_features: int, seed: int = 0) -> Labeled:
     """Overlapping classes of different means and spreads, rows shuffled."""
     generator = np.random.default_rng(seed)
     blocks, labels = [], []
@@ -25,7 +25,7 @@ def mixture(sizes: list[int], n_features: int, seed: int = 0) -> Labelled:
     return np.concatenate(blocks)[order], np.concatenate(labels)[order]
 
 
-def blobs(distance: float, n_rows: int = 300, n_features: int = 3, n_classes: int = 2) -> Labelled:
+def blobs(distance: float, n_rows: int = 300, n_features: int = 3, n_classes: int = 2) -> Labeled:
     """Unit Gaussians in a row along the first axis."""
     generator = np.random.default_rng(1)
     y = np.arange(n_rows) % n_classes

@@ -11,7 +11,7 @@ import pytest
 
 from melm import MELM
 from melm.data import rows
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import file as model_file
 from melm.objective.divergence import WhitenedDivergence
@@ -54,9 +54,9 @@ def test_the_plan_gives_the_same_bytes_wherever_its_units_run() -> None:
 
     def fit() -> bytes:
         def run_stage(stage: Stage) -> Sequence[Result | None]:  # each unit by a worker that knows nothing yet
-            return [run_unit("melm", Labelled.check(X, y), parameters, unit) for unit in reversed(stage.units)][::-1]
+            return [run_unit("melm", Labeled.check(X, y), parameters, unit) for unit in reversed(stage.units)][::-1]
 
-        return model_file.dump(run_plan(plan_fit("melm", Labelled.check(X, y), parameters), run_stage))
+        return model_file.dump(run_plan(plan_fit("melm", Labeled.check(X, y), parameters), run_stage))
 
     assert fit() == fit()
 
@@ -65,7 +65,7 @@ def test_memory_maps_and_float32_are_taken_as_they_are(tmp_path: Path) -> None:
     X, y = mixture([200, 200], 4)
     np.save(tmp_path / "X.npy", X.astype(np.float32))
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    data = Labelled.check(mapped, y)
+    data = Labeled.check(mapped, y)
     assert np.shares_memory(data.X, mapped)
     assert {Z.dtype for Z in data.problem("ledoit_wolf").rows.by_class} == {np.dtype(np.float32)}
     from_map = MELM(n_starts=2, random_state=0).fit(mapped, y)
@@ -84,7 +84,7 @@ def test_an_evaluation_needs_at_most_half_of_the_data_beside_its_copy(
     X = X.astype(dtype)
     tracemalloc.start()
     try:
-        problem = Labelled.check(X, y).problem("ledoit_wolf")
+        problem = Labeled.check(X, y).problem("ledoit_wolf")
         WhitenedDivergence(problem, 2).value_and_gradient(start_projection(problem.whitening, 2, 0, 0))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -103,7 +103,7 @@ def test_partial_sums_over_blocks_add_up(kind: type[Separable] | type[Nonuniform
 
 def test_blocks_in_any_order_give_the_same_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = mixture([30_000, 25_000], 5)
-    problem = Labelled.check(X, y).problem("ledoit_wolf")
+    problem = Labeled.check(X, y).problem("ledoit_wolf")
     V = start_projection(problem.whitening, 2, 0, 3)
     value, gradient = WhitenedDivergence(problem, 2).value_and_gradient(V)
 

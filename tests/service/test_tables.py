@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 from threadpoolctl import threadpool_limits
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import file as model_file
 from melm.plan import run_plan
@@ -98,7 +98,7 @@ def test_the_same_table_cleaned_by_hand_gives_the_same_model(client: httpx2.Clie
             [float(row[5].replace(",", ".")) for row in rows],
         ]
     ).astype(float)
-    data = Labelled.check(np.ascontiguousarray(X), [row[6] for row in rows])
+    data = Labeled.check(np.ascontiguousarray(X), [row[6] for row in rows])
     parameters = METHODS["melm"].Parameters.model_validate({"n_starts": 2})
     with threadpool_limits(1):
         by_hand = run_plan(

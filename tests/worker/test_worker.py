@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import file as model_file
@@ -58,7 +58,7 @@ def test_a_fit_is_the_librarys_own_bit_for_bit(own: Store, validation: dict[str,
     parameters = METHODS["melm"].Parameters(n_starts=4, seed=3)
     fit = fitted(own, parameters.model_dump(mode="json"), validation)
     assert fit.status is Status.SUCCEEDED, fit.error
-    data = Labelled.check(*two_blobs(60, 4), feature_names=["a", "b", "c", "d"])
+    data = Labeled.check(*two_blobs(60, 4), feature_names=["a", "b", "c", "d"])
 
     def run_stage(stage: Stage) -> list[Result | None]:
         return [run_unit("melm", data, parameters, unit) for unit in stage.units]

@@ -7,25 +7,25 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.data.problem import Problem
 from melm.plan import Bootstrap, Fold, Resamples, Shuffle
 
 RESAMPLES: list[Resamples] = [(Fold(1, 5, 0),), (Fold(1, 5, 0), Bootstrap(3)), (Shuffle(2),)]
 
 
-def labelled(n_rows: int, dtype: type) -> Labelled:
+def labeled(n_rows: int, dtype: type) -> Labeled:
     generator = np.random.default_rng(0)
     y = generator.integers(3, size=n_rows)
     X = generator.standard_normal((n_rows, 40)) + y[:, None]
     X[:, 5] = 1.0  # constant
-    return Labelled.check(X.astype(dtype), y)
+    return Labeled.check(X.astype(dtype), y)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("resamples", RESAMPLES)
 def test_a_resample_has_the_bits_of_its_rows_taken_out(resamples: Resamples, dtype: type) -> None:
-    data = labelled(20_000, dtype)
+    data = labeled(20_000, dtype)
     found = data.problem("ledoit_wolf", resamples)
     expected = Problem.prepare(*data.training(resamples), 3, "ledoit_wolf")
     for rows, others in zip(found.rows.by_class, expected.rows.by_class, strict=True):
@@ -36,7 +36,7 @@ def test_a_resample_has_the_bits_of_its_rows_taken_out(resamples: Resamples, dty
 
 
 def test_a_fold_is_copied_once() -> None:
-    data = labelled(100_000, np.float64)
+    data = labeled(100_000, np.float64)
     tracemalloc.start()
     try:
         data.problem("ledoit_wolf", RESAMPLES[0])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.validation import Validation, interval
 from melm.methods import METHODS, fit, plan_fit, run_unit
 from melm.model import Model
@@ -75,7 +75,7 @@ def test_held_out_rows_lie_where_the_model_would_put_them() -> None:
     X[y == 1, 1] *= 5
     model = fit("melm", X, y, n_starts=3, validation=Validation())
     assert model.held_out is not None
-    data = Labelled.check(X, y)
+    data = Labeled.check(X, y)
     order = np.concatenate([data.held_out((fold,))[0] for fold in Validation().splits(data, 0)])
     gap = np.abs(model.held_out.positions - model.transform(order)).mean(axis=0)
     assert (gap < 0.1 * model.transform(X).std(axis=0)).all()
@@ -119,7 +119,7 @@ def test_groups_keep_copies_of_a_row_together() -> None:
     X = X + 1e-3 * generator.standard_normal(X.shape)
 
     def held_out(groups: Any) -> float:
-        data = Labelled.check(X, y)
+        data = Labeled.check(X, y)
         data.groups = groups
         parameters = METHODS["melm"].Parameters(n_starts=2, gamma=0.3)
 
@@ -147,7 +147,7 @@ def test_validation_changes_nothing_in_the_model() -> None:
 
 def test_what_a_validation_costs_is_known_beforehand() -> None:
     X, y = mixture([50, 40], 4)
-    data = Labelled.check(X, y)
+    data = Labeled.check(X, y)
     validation = Validation(folds=3, repeats=2, permutations=4, bootstraps=5)
     names: set[str] = set()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.citation import PAPER, SOFTWARE
 from melm.evidence.validation import Validation
 from melm.methods import METHODS, fit, plan_fit, run_unit
@@ -164,19 +164,19 @@ def test_priors_that_do_not_fit_the_classes_are_refused(name: str) -> None:
 def test_what_cannot_be_fitted_is_refused_before_any_work(name: str) -> None:
     parameters = METHODS[name].Parameters.model_validate({"priors": [0.5, 0.5]})
     with pytest.raises(ValueError, match="priors"):
-        next(plan_fit(name, Labelled.check(X, y), parameters))
+        next(plan_fit(name, Labeled.check(X, y), parameters))
 
 
 @every_method
 def test_a_fit_whose_units_give_nothing_has_no_model(name: str) -> None:
-    data, parameters = Labelled.check(X, y), METHODS[name].Parameters()
+    data, parameters = Labeled.check(X, y), METHODS[name].Parameters()
     with pytest.raises(NothingFitted):
         run_plan(plan_fit(name, data, parameters), lambda stage: [None] * len(stage.units))
 
 
 @every_method
 def test_a_plan_can_be_replayed_from_stored_results(name: str) -> None:
-    data, parameters = Labelled.check(X, y), METHODS[name].Parameters.model_validate(QUICK.get(name, {}))
+    data, parameters = Labeled.check(X, y), METHODS[name].Parameters.model_validate(QUICK.get(name, {}))
     stored: dict[str, Any] = {}
 
     def run_stage(stage: Stage) -> list[Any]:
@@ -187,7 +187,7 @@ def test_a_plan_can_be_replayed_from_stored_results(name: str) -> None:
 
     first = run_plan(plan_fit(name, data, parameters, Validation(3)), run_stage)
     n_units = len(stored)
-    again = run_plan(plan_fit(name, Labelled.check(X, y), parameters, Validation(3)), run_stage)
+    again = run_plan(plan_fit(name, Labeled.check(X, y), parameters, Validation(3)), run_stage)
     assert len(stored) == n_units
     assert model_file.dump(first) == model_file.dump(again)
 

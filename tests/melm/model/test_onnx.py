@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.methods import METHODS, fit, plan_fit, run_unit
 from melm.model import Model
 from melm.model import onnx as onnx_file
@@ -50,7 +50,7 @@ def test_far_rows_get_probabilities_all_the_same() -> None:
 def test_gaps_are_filled_as_the_model_learned_to() -> None:
     X, y = mixture([60, 50], 3)
     X[::7, 1] = np.nan
-    data = Labelled.of_table(Table.of_numbers(X), y)
+    data = Labeled.of_table(Table.of_numbers(X), y)
     parameters = METHODS["lda"].Parameters(n_components=1)
     model = run_plan(
         plan_fit("lda", data, parameters),

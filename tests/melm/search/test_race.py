@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.plan import NothingFitted, Plan, Result, Stage, Unit, run_plan
 from melm.search.race import Found, Search
 from melm.typing import Array
@@ -168,7 +168,7 @@ def test_a_search_that_is_cut_off_keeps_the_best_of_the_most_rows_it_saw() -> No
 
 def test_only_divergences_on_all_rows_count_as_progress() -> None:
     X, y = mixture([60, 60], 3)
-    problem = Labelled.check(X, y).problem("ledoit_wolf")
+    problem = Labeled.check(X, y).problem("ledoit_wolf")
     arguments: dict[str, Any] = {"start": 0, "gamma": 1.0, "max_evaluations": 2}
     assert "divergence" in search(1).run(problem, arguments, lambda: False)
     sampled = search(1).run(problem, arguments | {"n_sampled": 50}, lambda: False)

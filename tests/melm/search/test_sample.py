@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.search.sample import LEAST_GAIN, SMALLEST, allot, sample, sample_sizes
 from tests.melm.samples import mixture
 
@@ -47,7 +47,7 @@ def test_a_rare_class_is_kept_whole() -> None:
 
 def test_a_sample_draws_rows_within_classes_and_keeps_the_coordinates_of_all() -> None:
     X, y = mixture([400, 300], 4)
-    problem = Labelled.check(X, y).problem("ledoit_wolf")
+    problem = Labeled.check(X, y).problem("ledoit_wolf")
     drawn = sample(problem, 200, seed=3)
     assert drawn.rows.counts == [100, 100]
     assert drawn.whitening is problem.whitening
@@ -59,7 +59,7 @@ def test_a_sample_draws_rows_within_classes_and_keeps_the_coordinates_of_all() -
 
 def test_samples_depend_on_seed_and_size_and_on_nothing_else() -> None:
     X, y = mixture([400, 300], 4)
-    problem = Labelled.check(X, y).problem("ledoit_wolf")
+    problem = Labeled.check(X, y).problem("ledoit_wolf")
     first = sample(problem, 200, seed=3).rows.by_class[0]
     np.testing.assert_array_equal(first, sample(problem, 200, seed=3).rows.by_class[0])
     assert not np.array_equal(first, sample(problem, 200, seed=4).rows.by_class[0])

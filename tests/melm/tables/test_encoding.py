@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from melm.data.labeled import Labelled
+from melm.data.labeled import Labeled
 from melm.evidence.evaluate import balanced_accuracy
 from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
@@ -31,7 +31,7 @@ def messy(n_rows: int = 120) -> tuple[Table, list[str]]:
     return Table.of_cells({"age": age, "color": color, "weight": weight}), ["sick" if v else "well" for v in label]
 
 
-def fit(data: Labelled, method: str = "lda", validation: Validation | None = None, **parameters: object) -> Model:
+def fit(data: Labeled, method: str = "lda", validation: Validation | None = None, **parameters: object) -> Model:
     checked = METHODS[method].Parameters.model_validate(parameters)
     return run_plan(
         plan_fit(method, data, checked, validation),
@@ -90,10 +90,10 @@ def test_a_table_of_numbers_without_gaps_is_taken_as_it_is() -> None:
     numbers = np.random.default_rng(0).standard_normal((30, 3))
     table = Table.of_numbers(numbers)
     assert not needs_encoder(table)
-    data = Labelled.of_table(table, [0, 1] * 15)
+    data = Labeled.of_table(table, [0, 1] * 15)
     assert data.X is numbers
     assert data.encoder() is None
-    plain = fit(Labelled.check(numbers, [0, 1] * 15, list(table.names)), n_components=1)
+    plain = fit(Labeled.check(numbers, [0, 1] * 15, list(table.names)), n_components=1)
     assert model_file.dump(fit(data, n_components=1)) == model_file.dump(plain)
 
 
@@ -101,7 +101,7 @@ def test_a_table_of_numbers_without_gaps_is_taken_as_it_is() -> None:
 def test_the_same_table_cleaned_by_hand_gives_the_same_model(method: str) -> None:
     table, labels = messy()
     parameters: dict[str, Any] = {"n_components": 1, **({"n_starts": 2} if method == "melm" else {})}
-    model = fit(Labelled.of_table(table, labels), method, **parameters)
+    model = fit(Labeled.of_table(table, labels), method, **parameters)
 
     frame = pd.DataFrame({name: table.cells(name) for name in table.names})
     frame["color"] = frame["color"].replace("teal", "(other)").fillna("(missing)")
@@ -117,7 +117,7 @@ def test_the_same_table_cleaned_by_hand_gives_the_same_model(method: str) -> Non
         }
     )
     X = np.ascontiguousarray(cleaned)
-    by_hand = fit(Labelled.check(X, labels), method, **parameters)
+    by_hand = fit(Labeled.check(X, labels), method, **parameters)
     assert np.array_equal(model.projection, by_hand.projection)
     assert model.encoder is not None
     assert np.array_equal(model.predict(model.encoder.encode(table)), by_hand.predict(X))
@@ -125,7 +125,7 @@ def test_the_same_table_cleaned_by_hand_gives_the_same_model(method: str) -> Non
 
 def test_the_model_file_keeps_the_encoder() -> None:
     table, labels = messy()
-    model = fit(Labelled.of_table(table, labels, id_name="row"), n_components=1)
+    model = fit(Labeled.of_table(table, labels, id_name="row"), n_components=1)
     loaded = model_file.load(model_file.dump(model))
     assert loaded.encoder == model.encoder
     assert loaded.id_name == "row"
@@ -135,7 +135,7 @@ def test_the_model_file_keeps_the_encoder() -> None:
 
 def test_the_card_sums_features_back_to_their_columns() -> None:
     table, labels = messy()
-    card = fit(Labelled.of_table(table, labels), validation=Validation(folds=3, bootstraps=2), n_components=1).card
+    card = fit(Labeled.of_table(table, labels), validation=Validation(folds=3, bootstraps=2), n_components=1).card
     assert [column["name"] for column in card["columns"]] == list(table.names)
     weight = card["columns"][2]
     assert weight["loadings"] == pytest.approx(np.abs(card["loadings"][7]))
@@ -146,7 +146,7 @@ def test_the_card_sums_features_back_to_their_columns() -> None:
 
 def test_every_fold_learns_from_its_own_rows() -> None:
     table, labels = messy()
-    data = Labelled.of_table(table, labels)
+    data = Labeled.of_table(table, labels)
     fold = Fold(0, 4, 0)
     X, codes = data.training((fold,))
     train = fold.split(data.codes)[0]
@@ -166,7 +166,7 @@ def test_validation_leaks_nothing() -> None:
     rare = [f"b{i}" for i in range(20) for _ in range(MIN_ROWS - 1)]
     noise: list[Cell] = np.random.default_rng(0).standard_normal(160).tolist()
     labels = ["a"] * len(frequent) + ["b"] * len(rare)
-    data = Labelled.of_table(Table.of_cells({"visits": [*frequent, *rare], "noise": noise}), labels)
+    data = Labeled.of_table(Table.of_cells({"visits": [*frequent, *rare], "noise": noise}), labels)
 
     names = data.names()
     assert names is not None
