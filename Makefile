@@ -55,7 +55,7 @@ audit: $(READY) ## Ask whether the pinned versions have known vulnerabilities; n
 		|| { echo "The pinned versions are not known to be sound: the lines above say what was found, or who could not be asked."; exit 1; }
 
 lock: $(READY) ## Compile the lock files anew from pyproject.toml (ARGS=--upgrade takes newer versions)
-	@$(LOCK) --output-file requirements.txt $(ARGS)
+	@$(LOCK) --output-file requirements.txt $(ARGS) --extra service
 	@$(LOCK) --output-file requirements-dev.txt $(ARGS) --extra dev --constraint requirements.txt
 
 clean: ## Remove .venv and all caches; data of "make up" stays
