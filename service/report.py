@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from melm.evidence.citation import PAPER, SOFTWARE
+from melm.evidence.verdict import verdict_of
 from melm.model import Model
 from service import plot
 from service.schemas import ModelOut
@@ -66,17 +67,9 @@ def introduction(out: ModelOut) -> str:
 
 
 def verdict(card: dict[str, Any]) -> str:
-    """Whether the separation is real, in one sentence."""
-    validation = card.get("validation")
-    if not validation:
-        sentence = "This fit was not validated: nothing is known about rows that it has not seen."
-    else:
-        low, high = validation["interval"]
-        told = f"{validation['balanced_accuracy']:.0%} ({low:.0%} to {high:.0%}; chance is {validation['chance']:.0%})"
-        sentence = f"Of rows it had not seen, it recognizes {told}."
-        if not validation["is_real"]:
-            sentence += " That is no better than chance: the separation in the picture is not real."
-    return f'<p class="verdict">{escape(sentence)}</p>'
+    """What a person can rely on, and what to do next."""
+    found = verdict_of(card)
+    return f'<p class="verdict">{escape(found.sentence)}</p><p>{escape(found.next)}</p>'
 
 
 def warnings(card: dict[str, Any]) -> str:

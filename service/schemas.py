@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from melm.evidence.validation import Validation
+from melm.evidence.verdict import verdict_of
 from melm.methods import METHODS
 from melm.model import Model
 from melm.tables.roles import Role
@@ -281,7 +282,7 @@ class ModelOut(ModelSummary):
             classes=model.classes.tolist(),
             projection=model.projection.tolist(),
             offset=model.offset.tolist(),
-            card=model.card,
+            card=model.card | {"verdict": verdict_of(model.card).model_dump(mode="json")},
         )
 
 

@@ -54,7 +54,7 @@ def plan_with_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed
         "importance": describe_importance(data, model, splits, fold_models) if held_out else None,
     }
     rows = _held_out_rows(data, model, splits, fold_models) if held_out else None
-    warnings = [*model.card["warnings"], *_doubts(model, evidence)]
+    warnings = [*model.card["warnings"], *_doubts(evidence)]
     return replace(model, card=model.card | evidence | {"warnings": warnings}, held_out=rows)
 
 
@@ -123,24 +123,10 @@ def _homogeneous(Z: Array) -> Array:
     return np.column_stack([Z, np.ones(len(Z))])
 
 
-def _doubts(model: Model, evidence: dict[str, Any]) -> list[str]:
-    """What the evidence says against the picture, in words."""
+def _doubts(evidence: dict[str, Any]) -> list[str]:
+    """What the verdict does not say against the picture, in words."""
     doubts = []
-    validation, permutation_test, stability = (evidence[key] for key in ("validation", "permutation_test", "stability"))
-    if validation and not validation["is_real"]:
-        low, high = validation["interval"]
-        doubts.append(
-            "The separation is not real as far as held-out rows can tell: their balanced accuracy is "
-            f"{low:.2f} to {high:.2f}, and {validation['chance']:.2f} is chance."
-        )
-    elif validation and model.card["in_sample"]:
-        gap = model.card["in_sample"]["leave_one_out_balanced_accuracy"] - validation["balanced_accuracy"]
-        if gap > 0.1:
-            doubts.append(f"The picture flatters: in sample it recognizes {gap:.2f} more than on held-out rows.")
-    if permutation_test and _as_good_as_shuffled(permutation_test):
-        doubts.append(
-            "The separation is not real: fits to shuffled labels recognize held-out rows as well as this one."
-        )
+    stability = evidence["stability"]
     if stability:
         for axis, cosine in enumerate(stability["cosines"]):
             if cosine["low"] < UNSTABLE:
@@ -148,9 +134,3 @@ def _doubts(model: Model, evidence: dict[str, Any]) -> list[str]:
                     f"Direction {axis + 1} of the projection is unstable: other rows would have given another."
                 )
     return doubts
-
-
-def _as_good_as_shuffled(permutation_test: dict[str, Any]) -> bool:
-    """At least one shuffle did as well, and not by a chance of one in twenty."""
-    p_value = permutation_test["p_value_of_balanced_accuracy"]
-    return p_value is not None and p_value > max(0.05, 1 / (1 + permutation_test["permutations"]))

@@ -86,7 +86,6 @@ def describe_validation(held_out: HeldOut) -> dict[str, Any]:
         "recall_by_class": (np.diag(held_out.confusion) / held_out.confusion.sum(axis=1)).tolist(),
         "confusion": held_out.confusion.tolist(),
         "chance": 1 / n_classes,
-        "is_real": low > 1 / n_classes,
     }
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from melm.evidence.verdict import verdict_of
 from melm.remote import Dataset, FitRecord
 from service.commands.column_roles import kind_lines, role_lines
 from service.commands.output import text
-
-SIGNIFICANT = 0.05
 
 
 def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
     """Of a model, by its card."""
     data, in_sample, held_out = card["data"], card["in_sample"], card["validation"]
     shuffled, stability = card.get("permutation_test"), card.get("stability")
+    verdict = verdict_of(card)
     return {
         "model": id,
         "method": card["method"],
@@ -28,7 +28,8 @@ def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
         "held-out accuracy": None if held_out is None else describe_validation(held_out),
         "permutation test": None if shuffled is None else describe_permutations(shuffled),
         "stability": None if stability is None else describe_stability(stability),
-        "is it real?": describe_verdict(held_out, shuffled),
+        "verdict": verdict.sentence,
+        "next": verdict.next,
         "warnings": "\n".join(card["warnings"]) or None,
     }
 
@@ -51,23 +52,6 @@ def describe_stability(stability: dict[str, Any]) -> str:
     """How much of each direction is found again in rows drawn anew."""
     cosines = [f"{each['median']:.2f} (at least {each['low']:.2f})" for each in stability["cosines"]]
     return f"cosines {', '.join(cosines)} to the directions of {stability['bootstraps']} fits to rows drawn anew"
-
-
-def describe_verdict(held_out: dict[str, Any] | None, shuffled: dict[str, Any] | None) -> str:
-    """Whether the separation is real, plainly."""
-    if held_out is not None and not held_out["is_real"]:
-        return f"no: held-out rows are not recognized better than by chance ({held_out['chance']:.2f})"
-    if shuffled is not None and is_as_good(shuffled):
-        return "no: fits to shuffled labels recognize held-out rows as well"
-    if held_out is not None:
-        return f"yes: held-out rows are recognized better than by chance ({held_out['chance']:.2f})"
-    return "not known: the fit was not validated"
-
-
-def is_as_good(shuffled: dict[str, Any]) -> bool:
-    """Whether shuffled labels do as well; a few shuffles cannot say so unless one of them did."""
-    p_value = shuffled["p_value_of_balanced_accuracy"]
-    return p_value is not None and p_value > max(SIGNIFICANT, 1 / (1 + shuffled["permutations"]))
 
 
 def facts_of_fit(record: FitRecord) -> dict[str, object]:

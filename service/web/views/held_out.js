@@ -22,31 +22,23 @@ export function heldOut({ card, classes }) {
           ),
         ),
         scoreScale(validation),
-        element("p", { class: "verdict" }, verdict(card)),
+        verdict(card),
         shuffled(card),
         confusion(validation.confusion, classes),
         warnings(card),
       ]
     : [
         element("div", { class: "panel-head" }, head("–", "not judged on held-out rows")),
-        element(
-          "p",
-          { class: "verdict" },
-          "This fit was not repeated on a part of the rows. However clear the picture looks, it does not say whether the separation is real. Fit again with held-out folds.",
-        ),
+        verdict(card),
         warnings(card),
       ];
   return element("section", { class: "panel held-out", "aria-labelledby": "held-out-title" }, content);
 }
 
-function verdict({ validation, in_sample: inSample }) {
-  const loss = (inSample?.leave_one_out_balanced_accuracy ?? 0) - validation.balanced_accuracy;
-  if (!validation.is_real)
-    return "The separation does not hold. On rows it has not seen, this view does no better than guessing: the picture shows noise.";
-  if (loss > 0.1)
-    return "Part of the separation holds. The picture looks better than it is: expect the held-out score on new rows.";
-  return "The separation holds. Rows that it has not seen fall where the picture says.";
-}
+const verdict = ({ verdict: { sentence, next } }) => [
+  element("p", { class: "verdict" }, sentence),
+  element("p", { class: "hint" }, next),
+];
 
 function shuffled({ permutation_test: test }) {
   if (!test) return null;
@@ -101,9 +93,7 @@ function warnings({ warnings: texts = [] }) {
     element(
       "ul",
       { class: "problems" },
-      texts.map((text) => element("li", {}, asSeparation(text))),
+      texts.map((text) => element("li", {}, text)),
     )
   );
 }
-
-const asSeparation = (text) => text.replaceAll("divergence", "separation");

@@ -34,19 +34,17 @@ def test_noise_separates_in_sample_and_the_card_says_that_it_is_not_real(noise: 
     low, high = card["validation"]["interval"]
     assert card["in_sample"]["leave_one_out_balanced_accuracy"] > 0.9
     assert low < 0.5 < high
-    assert card["validation"]["is_real"] is False
     assert card["permutation_test"]["p_value_of_balanced_accuracy"] > 0.05
-    assert any("not real" in warning for warning in card["warnings"])
+    assert card["verdict"]["level"] == "noise"
 
 
 def test_signal_is_real(signal: Model) -> None:
     card = signal.card
-    assert card["validation"]["is_real"] is True
+    assert card["verdict"]["level"] in ("partial", "clear")
     assert card["validation"]["repeats"] == 2
     assert len(card["validation"]["scores"]) == 10
     assert card["permutation_test"]["p_value_of_divergence"] == pytest.approx(1 / 6)
     assert max(card["permutation_test"]["divergences"]) < card["in_sample"]["divergence"]
-    assert not any("not real" in warning for warning in card["warnings"])
 
 
 def test_confusion_counts_every_row_once_in_each_repeat(signal: Model) -> None:

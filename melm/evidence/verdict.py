@@ -1,0 +1,200 @@
+"""The verdict on a fit: what a person can rely on, in four degrees, from the evidence in the model's card.
+
+This is the only place that judges a fit. The verdict is stored in the card, and every front end shows it as it is.
+
+The degree follows the *skill* on held-out rows, the balanced accuracy rescaled so that chance is 0 and perfection 1:
+
+    skill = (balanced accuracy - chance) / (1 - chance)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+# The lowest skill of each degree. Noise is judged by the mean, the others by the lower end of the interval, so that
+# few rows cannot earn a high degree.
+NEGLIGIBLE_SKILL = 0.05  # below this a difference from chance is of no use, however certain it is
+PARTIAL_SKILL = 0.3  # a balanced accuracy of .65 with two classes
+CLEAR_SKILL = 0.7  # .85 with two classes
+CLEAR_RECALL = 0.5  # of the class that is recognized worst
+SIGNIFICANT = 0.05  # the p-value from which permuted labels do as well as the true ones
+SWALLOWED_SHARE = 0.9  # of all held-out rows are predicted as one class,
+SWALLOWED_RECALL = 0.2  # and of every other class less than this is recognized
+OPTIMISM = 0.1  # by which the picture's own rows are recognized better than held-out rows
+FEW_ROWS = 10  # in a class
+NAMED_CLASSES = 3  # up to this many classes, the sentence names each
+
+
+class Level(StrEnum):
+    """How far the separation in the picture holds on new rows."""
+
+    UNKNOWN = "unknown"
+    NOISE = "noise"
+    WEAK = "weak"
+    PARTIAL = "partial"
+    CLEAR = "clear"
+
+
+class Verdict(BaseModel):
+    """What the evidence says about a fit, in words for people."""
+
+    model_config = ConfigDict(frozen=True)
+
+    level: Level = Field(description="How far the separation holds on new rows.")
+    sentence: str = Field(max_length=2000, description="What a person can rely on.")
+    next: str = Field(max_length=2000, description="What to do next.")
+
+
+def verdict_of(card: Mapping[str, Any]) -> Verdict:
+    """The verdict that a card holds. Cards of version 0.1 and of fits in a notebook hold none, and are judged now."""
+    stored = card.get("verdict")
+    return judge_card(card) if stored is None else Verdict.model_validate(stored)
+
+
+def judge_card(card: Mapping[str, Any]) -> Verdict:
+    """The verdict on the fit that a card describes."""
+    validation = card.get("validation")
+    if validation is None:
+        return Verdict(
+            level=Level.UNKNOWN,
+            sentence="This fit was not judged on held-out rows: the picture alone does not show whether it holds.",
+            next="Fit again with validation.",
+        )
+    permutation_test = card.get("permutation_test")
+    level = _level(validation, permutation_test)
+    return Verdict(
+        level=level,
+        sentence=" ".join(_sentences(level, card, validation, permutation_test)),
+        next=_advice(level, card, validation),
+    )
+
+
+def _level(validation: Mapping[str, Any], permutation_test: Mapping[str, Any] | None) -> Level:
+    lowest = _skill(validation["interval"][0], validation)
+    mean = _skill(validation["balanced_accuracy"], validation)
+    if lowest <= 0 or mean < NEGLIGIBLE_SKILL or _equals_permuted(permutation_test):
+        return Level.NOISE
+    return _level_of(lowest, validation)
+
+
+def _level_of(skill: float, validation: Mapping[str, Any]) -> Level:
+    """The degree of a skill that is not noise."""
+    if skill < PARTIAL_SKILL or _swallowing_class(validation["confusion"]) is not None:
+        return Level.WEAK
+    if skill < CLEAR_SKILL or min(validation["recall_by_class"]) < CLEAR_RECALL:
+        return Level.PARTIAL
+    return Level.CLEAR
+
+
+def _skill(balanced_accuracy: float, validation: Mapping[str, Any]) -> float:
+    chance: float = validation["chance"]
+    return (balanced_accuracy - chance) / (1 - chance)
+
+
+def _is_uncertain(level: Level, validation: Mapping[str, Any]) -> bool:
+    """Whether only the width of the interval keeps the fit from a higher degree."""
+    return level is not Level.NOISE and level is not _level_of(
+        _skill(validation["balanced_accuracy"], validation), validation
+    )
+
+
+def _equals_permuted(permutation_test: Mapping[str, Any] | None) -> bool:
+    """Whether fits to permuted labels do as well. A few permutations cannot show it unless one of them did."""
+    p_value = permutation_test and permutation_test["p_value_of_balanced_accuracy"]
+    if permutation_test is None or p_value is None:
+        return False
+    return bool(p_value > max(SIGNIFICANT, 1 / (1 + permutation_test["permutations"])))
+
+
+def _swallowing_class(confusion: Sequence[Sequence[int]]) -> int | None:
+    """The class that is predicted for nearly all rows while hardly any row of the others is recognized."""
+    n_rows = sum(map(sum, confusion))
+    for code, predicted in enumerate(map(sum, zip(*confusion, strict=True))):
+        others = [row[other] / max(1, sum(row)) for other, row in enumerate(confusion) if other != code]
+        if predicted >= SWALLOWED_SHARE * n_rows and max(others) < SWALLOWED_RECALL:
+            return code
+    return None
+
+
+def _sentences(
+    level: Level,
+    card: Mapping[str, Any],
+    validation: Mapping[str, Any],
+    permutation_test: Mapping[str, Any] | None,
+) -> list[str]:
+    """The most important first: a class that swallows the others, the degree, what new rows get, what flatters."""
+    classes = card["data"]["classes"]
+    swallowing = _swallowing_class(validation["confusion"])
+    sentences = []
+    if swallowing is not None:
+        sentences.append(f"Nearly every new row is predicted as {classes[swallowing]!r}.")
+    if level is Level.NOISE:
+        if _equals_permuted(permutation_test):
+            sentences.append("Noise: fits to permuted labels recognize held-out rows as well as this one.")
+        elif validation["interval"][0] <= validation["chance"]:
+            sentences.append("Noise: on new rows this view does no better than guessing.")
+        else:
+            sentences.append("Noise: on new rows this view does better than guessing by too little to be of use.")
+    elif _is_uncertain(level, validation):
+        low, high = validation["interval"]
+        sentences.append(f"{level.capitalize()}, as far as one can be sure: new rows score {low:.2f} to {high:.2f}.")
+    else:
+        sentences.append(OPENINGS[level])
+    sentences.append(_recognition(classes, validation["recall_by_class"]))
+    in_sample = card.get("in_sample")
+    if in_sample and level is not Level.NOISE:
+        seen, new = in_sample["leave_one_out_balanced_accuracy"], validation["balanced_accuracy"]
+        if seen - new > OPTIMISM:
+            sentences.append(
+                f"The picture looks better than it is: it recognizes {seen:.0%} of its own rows, {new:.0%} of new ones."
+            )
+    return sentences
+
+
+OPENINGS = {
+    Level.WEAK: "Weak: new rows fall where the picture says a little more often than by chance.",
+    Level.PARTIAL: "Partial: the classes overlap on new rows.",
+    Level.CLEAR: "Clear: new rows fall where the picture says.",
+}
+
+
+def _recognition(classes: Sequence[Any], recalls: Sequence[float]) -> str:
+    """How many of a hundred new rows of a class are recognized."""
+    hundreds = [round(100 * recall) for recall in recalls]
+    if len(classes) <= NAMED_CLASSES:
+        parts = [
+            f"of 100 new rows of {label!r}, {n} are recognized" for label, n in zip(classes, hundreds, strict=True)
+        ]
+        text = "; ".join(parts)
+        return f"{text[0].upper()}{text[1:]}."
+    worst, best = (choose(range(len(recalls)), key=recalls.__getitem__) for choose in (min, max))
+    return (
+        f"Of 100 new rows of a class, {round(100 * sum(recalls) / len(recalls))} are recognized on average: "
+        f"{hundreds[best]} of {classes[best]!r}, the best, and {hundreds[worst]} of {classes[worst]!r}, the worst."
+    )
+
+
+def _advice(level: Level, card: Mapping[str, Any], validation: Mapping[str, Any]) -> str:
+    data = card["data"]
+    fewest = min(data["class_counts"])
+    if level is not Level.CLEAR and fewest < FEW_ROWS:
+        label = data["classes"][data["class_counts"].index(fewest)]
+        return f"Collect more rows of {label!r}: with {fewest} of them, little can be said."
+    if level is Level.NOISE:
+        return "Do not read the picture. Try fewer columns, more rows, or other measurements."
+    if level is Level.CLEAR:
+        return "Look at which features make up the axes, and check that none of them gives the class away."
+    if _is_uncertain(level, validation):
+        return "Validate with more folds or repeats, or collect more rows."
+    worst = min(range(len(data["classes"])), key=validation["recall_by_class"].__getitem__)
+    into = max(
+        (code for code in range(len(data["classes"])) if code != worst), key=validation["confusion"][worst].__getitem__
+    )
+    return (
+        f"Look at the rows of {data['classes'][worst]!r}, which are most often taken for {data['classes'][into]!r}, "
+        "or compare with another method."
+    )

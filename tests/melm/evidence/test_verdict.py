@@ -1,0 +1,110 @@
+"""The verdict in made situations: its degree, and the words that people get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from melm.evidence.verdict import Level, judge_card
+
+LABELS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
+
+
+def card(
+    confusion: list[list[int]],
+    reach: float = 0.02,
+    p_value: float | None = None,
+    permutations: int = 100,
+    in_sample: float | None = None,
+) -> dict[str, Any]:
+    """A card with the held-out confusion, and an interval that reaches this far to both sides."""
+    recalls = [row[code] / sum(row) for code, row in enumerate(confusion)]
+    accuracy = sum(recalls) / len(recalls)
+    test = None if p_value is None else {"p_value_of_balanced_accuracy": p_value, "permutations": permutations}
+    return {
+        "data": {"classes": LABELS[: len(confusion)], "class_counts": [sum(row) for row in confusion]},
+        "validation": {
+            "balanced_accuracy": accuracy,
+            "interval": [max(0.0, accuracy - reach), min(1.0, accuracy + reach)],
+            "chance": 1 / len(confusion),
+            "recall_by_class": recalls,
+            "confusion": confusion,
+        },
+        "permutation_test": test,
+        "in_sample": None if in_sample is None else {"leave_one_out_balanced_accuracy": in_sample},
+    }
+
+
+def many(n_classes: int, right: int, wrong: int) -> list[list[int]]:
+    return [[right if a == b else wrong for b in range(n_classes)] for a in range(n_classes)]
+
+
+SITUATIONS = [
+    ("pure noise", card([[52, 48], [50, 50]], 0.05), Level.NOISE, "no better than guessing"),
+    ("worse than chance", card([[40, 60], [60, 40]], 0.05), Level.NOISE, "no better than guessing"),
+    ("certain, but of no size", card([[999, 248757], [3, 76000]], 0.0005), Level.NOISE, "too little to be of use"),
+    ("certain, but of no size: what is said first", card([[999, 248757], [3, 76000]], 0.0005), Level.NOISE, "'b'"),
+    ("high score, wide interval", card([[8, 2], [2, 8]], 0.35), Level.NOISE, "no better than guessing"),
+    ("permuted labels do as well", card([[80, 20], [20, 80]], p_value=0.4), Level.NOISE, "permuted labels"),
+    ("three permutations, none as good", card([[90, 10], [9, 91]], p_value=0.25, permutations=3), Level.CLEAR, "Clear"),
+    ("permutation test passed", card([[90, 10], [9, 91]], p_value=0.01), Level.CLEAR, "Clear"),
+    ("weak", card([[62, 38], [40, 60]]), Level.WEAK, "62 are recognized"),
+    (
+        "weak by its interval",
+        card([[80, 20], [20, 80]], 0.2),
+        Level.WEAK,
+        "as far as one can be sure: new rows score 0.60 to 1.00",
+    ),
+    ("partial", card([[75, 25], [25, 75]]), Level.PARTIAL, "overlap"),
+    ("clear", card([[95, 5], [4, 96]]), Level.CLEAR, "96 are recognized"),
+    ("perfect", card([[50, 0], [0, 50]], 0.0), Level.CLEAR, "100 are recognized"),
+    ("1:99, both recognized", card([[10, 0], [20, 970]], 0.05), Level.CLEAR, "Clear"),
+    ("1:99, the rare one swallowed", card([[1, 9], [0, 990]], 0.02), Level.WEAK, "Nearly every new row is predicted"),
+    ("swallowed in noise", card([[1, 99], [0, 100]], 0.001), Level.NOISE, "Nearly every new row is predicted as 'b'"),
+    ("picture flatters", card([[75, 25], [25, 75]], in_sample=0.99), Level.PARTIAL, "99% of its own rows"),
+    ("picture does not flatter", card([[75, 25], [25, 75]], in_sample=0.8), Level.PARTIAL, "overlap"),
+    ("one class missed", card([[98, 1, 1], [1, 98, 1], [30, 30, 40]]), Level.PARTIAL, "40 are recognized"),
+    ("three classes at chance", card([[34, 33, 33], [33, 34, 33], [33, 33, 34]], 0.05), Level.NOISE, "guessing"),
+    ("ten classes, clear", card(many(10, 91, 1)), Level.CLEAR, "on average"),
+    ("ten classes, partial", card(many(10, 55, 5)), Level.PARTIAL, "the worst"),
+    ("ten classes, weak", card(many(10, 18, 9), 0.03), Level.WEAK, "18 are recognized on average"),
+    ("tiny, but separated", card([[5, 0], [0, 6]], 0.0), Level.CLEAR, "Clear"),
+]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "level", "words"), [each[1:] for each in SITUATIONS], ids=[s[0] for s in SITUATIONS]
+)
+def test_situation(evidence: dict[str, Any], level: Level, words: str) -> None:
+    verdict = judge_card(evidence)
+    assert verdict.level is level
+    assert words in verdict.sentence
+
+
+def test_a_fit_without_validation_is_not_judged() -> None:
+    verdict = judge_card({"validation": None})
+    assert verdict.level is Level.UNKNOWN
+    assert "validation" in verdict.next
+
+
+def test_swallowed_class_is_said_first() -> None:
+    assert judge_card(card([[999, 248757], [3, 76000]], 0.0005)).sentence.startswith("Nearly every new row")
+
+
+def test_picture_that_does_not_flatter_is_not_accused() -> None:
+    assert "looks better" not in judge_card(card([[75, 25], [25, 75]], in_sample=0.8)).sentence
+
+
+def test_advice_names_what_is_confused() -> None:
+    verdict = judge_card(card([[40, 45, 15], [2, 97, 1], [1, 1, 98]]))
+    assert "'a'" in verdict.next
+    assert "'b'" in verdict.next
+
+
+def test_advice_asks_for_more_folds_where_the_interval_is_wide() -> None:
+    assert "more folds" in judge_card(card([[80, 20], [20, 80]], 0.2)).next
+
+
+def test_advice_asks_for_rows_of_a_tiny_class() -> None:
+    assert "more rows of 'a'" in judge_card(card([[4, 4], [20, 80]], 0.3)).next
