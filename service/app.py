@@ -20,7 +20,7 @@ from service.direct_route import DirectRoutes
 from service.metrics import Metrics, shared_folder
 from service.model_cache import ModelCache
 from service.observation import Observation
-from service.routes import aliases, datasets, fits, inference, models, operation, page, report, samples
+from service.routes import aliases, datasets, fits, inference, methods, models, operation, page, report, samples
 from service.security import Keyring, RateLimit
 from service.settings import ServiceSettings
 from worker.contract.dispatch import CeleryDispatcher, Dispatcher
@@ -85,7 +85,18 @@ def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) 
         lifespan=lifespan,
     )
     app.state.context = context
-    for routes in (inference, operation, datasets, fits, models, report, aliases, samples, page):  # the busiest first
+    for routes in (
+        inference,
+        operation,
+        datasets,
+        fits,
+        methods,
+        models,
+        report,
+        aliases,
+        samples,
+        page,
+    ):  # the busiest first
         app.include_router(routes.router)
     problems.install(app, lambda path: openapi.allowed_methods(app, path))
     app.entrance = Observation(DirectRoutes(app.entrance, app, inference.router.routes), metrics, log)

@@ -30,6 +30,7 @@ class ServiceSettings(Settings):
     max_rows: int = setting(10_000_000, "The most rows of one body.")
     max_columns: int = setting(10_000, "The most columns of one body.")
     max_starts: int = setting(1_000, "The most starts of one fit.")
+    max_units: int = setting(20_000, "The most units of work of one fit, its validation included.")
     max_time_budget_seconds: float = setting(86_400.0, "The longest time budget of one fit.")
     header_timeout_seconds: float = setting(10.0, "How long the headers of a request may take to arrive.")
     upload_timeout_seconds: float = setting(60.0, "How long a body, or each 16 MiB of it, may take to arrive.")

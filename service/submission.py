@@ -9,6 +9,8 @@ from typing import Any, cast
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from melm.evidence.validation import Validation
+from melm.methods import METHODS
 from service.codecs import Limits, json
 from service.codecs.table import Array
 from service.errors import FieldError, Invalid, as_field_error
@@ -100,7 +102,7 @@ def dataset_of(ask: Ask, store: Store, tenant: str) -> DatasetRecord:
 def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> FitSubmission:
     """What is submitted, once it is known to fit the dataset and the limits."""
     params = ask.params.model_dump(mode="json")
-    errors = list(misfits(params, dataset, settings))
+    errors = [*misfits(params, dataset, settings), *excess(ask, settings)]
     if errors:
         raise Invalid(errors)
     fit = ask.fit
@@ -116,6 +118,18 @@ def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> Fit
         metadata=fit.metadata,
         force=fit.force,
     )
+
+
+def excess(ask: Ask, settings: ServiceSettings) -> Iterator[FieldError]:
+    """More work than one fit may ask for: each number is sound by itself, and their product is not."""
+    validation = ask.fit.validation
+    n_fits = 1
+    if validation is not None:
+        n_fits = Validation(**validation.model_dump()).n_fits(validation.folds * validation.repeats)
+    n_units = n_fits * METHODS[ask.method].n_units(ask.params)
+    if n_units > settings.max_units:
+        detail = f"the fit would take about {n_units:,} units of work, more than the limit of {settings.max_units:,}"
+        yield FieldError("", detail, "ask for fewer permutations, bootstraps, repeats, folds, starts or gammas")
 
 
 def misfits(params: dict[str, Any], dataset: DatasetRecord, settings: ServiceSettings) -> Iterator[FieldError]:

@@ -52,6 +52,7 @@ class Method(ABC, Generic[P]):
     name: ClassVar[str]
     title: ClassVar[str]  # for people
     orthonormal: ClassVar[bool]  # are the columns of its projections orthonormal?
+    common: ClassVar[bool] = False  # is it one of those that people compare first?
     grid: ClassVar[Mapping[str, Sequence[float]]] = {}  # values worth trying of parameters that shape the projection
     Parameters: type[P]
 
@@ -59,6 +60,10 @@ class Method(ABC, Generic[P]):
     def description(self) -> str:
         """What the method does, for people: the docstring of its class."""
         return inspect.getdoc(type(self)) or self.title
+
+    def n_units(self, parameters: P) -> int:
+        """About how many units a fit has, without its validation. The polish of a few starts comes on top."""
+        return 1
 
     @abstractmethod
     def plan(self, data: Labeled, parameters: P, resamples: Resamples = (), name: str = "") -> Plan[Model]:

@@ -33,6 +33,7 @@ class Lda(DirectMethod[LdaParameters]):
     name = "lda"
     title = "Linear discriminant analysis"
     orthonormal = False
+    common = True
     Parameters = LdaParameters
 
     def check(self, problem: Problem, parameters: LdaParameters) -> None:

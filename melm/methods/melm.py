@@ -9,7 +9,7 @@ from pydantic import Field
 
 from melm.data.labeled import Labeled
 from melm.estimator import MELM
-from melm.fitting import GAMMAS, Fitting
+from melm.fitting import GAMMA_FOLDS, GAMMAS, Fitting
 from melm.methods.base import Method, Parameters, PositiveNumber
 from melm.model import Model
 from melm.plan import Plan, Resamples, Result, Unit
@@ -44,8 +44,15 @@ class MelmMethod(Method[MelmParameters]):
     name = "melm"
     title = "Maximum Entropy Linear Manifold"
     orthonormal = True
+    common = True
     Parameters = MelmParameters
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"gamma": GAMMAS}
+
+    def n_units(self, parameters: MelmParameters) -> int:
+        gammas = GAMMAS if parameters.gamma == "auto" else parameters.gamma
+        n_gammas = len(gammas) if isinstance(gammas, Sequence) else 1
+        n_searches = 1 if n_gammas == 1 else 1 + n_gammas * GAMMA_FOLDS
+        return n_searches * parameters.n_starts
 
     def plan(self, data: Labeled, parameters: MelmParameters, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         model, _ = yield from self._fitting(data, parameters).plan(data, resamples, name)

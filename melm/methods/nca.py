@@ -32,6 +32,7 @@ class Nca(DirectMethod[NcaParameters]):
     name = "nca"
     title = "Neighborhood components analysis"
     orthonormal = False
+    common = True
     Parameters = NcaParameters
 
     def check(self, problem: Problem, parameters: NcaParameters) -> None:

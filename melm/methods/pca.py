@@ -20,6 +20,7 @@ class Pca(DirectMethod[PcaParameters]):
     name = "pca"
     title = "Principal component analysis"
     orthonormal = True
+    common = True
     Parameters = PcaParameters
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: PcaParameters) -> LinearMap:

@@ -26,6 +26,7 @@ class Pls(DirectMethod[PlsParameters]):
     name = "pls"
     title = "Partial least squares discriminant analysis"
     orthonormal = False
+    common = True
     Parameters = PlsParameters
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: PlsParameters) -> LinearMap:

@@ -1,30 +1,21 @@
-// The methods that the service offers, out of its own description: one registry for library, interface and page.
+// The methods that the service offers, as GET /v1/methods lists them.
 
 import { get } from "./api.js";
 
-const FIRST = ["melm", "pca", "lda", "nca", "pls"]; // those that people compare first
 let asked = null;
 
-// [{ name, title, isFirst, validation (the usual one), parameters: [{ name, ...schema }] }], the first compared first.
+// [{ name, title, common, validation (the usual one), parameters: [{ name, description, default, ...schema }] }]
 export function listMethods() {
-  asked ??= get("openapi.json").then(read, (error) => ((asked = null), Promise.reject(error)));
+  asked ??= get("v1/methods").then(read, (error) => ((asked = null), Promise.reject(error)));
   return asked;
 }
 
-function read({ components: { schemas } }) {
-  const resolve = (schema) => (schema.$ref ? schemas[schema.$ref.split("/").pop()] : schema);
-  const rank = ({ name }) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
-  return Object.values(schemas)
-    .filter(({ properties }) => properties?.method?.const && properties.params)
-    .map(({ description, properties }) => ({
-      name: properties.method.const,
-      title: description.replace(/^A fit by (.*)\.$/s, "$1"),
-      validation: properties.validation?.default ?? {},
-      isFirst: FIRST.includes(properties.method.const),
-      parameters: Object.entries(resolve(properties.params).properties).map(([name, schema]) => ({ name, ...schema })),
-    }))
-    .sort((a, b) => rank(a) - rank(b) || a.title.localeCompare(b.title));
-}
+const read = ({ data, validation }) =>
+  data.map((method) => ({
+    ...method,
+    validation,
+    parameters: method.parameters.map(({ accepts, ...parameter }) => ({ ...parameter, ...accepts })),
+  }));
 
 export async function titleOf(name) {
   return (await listMethods()).find((method) => method.name === name)?.title ?? name;

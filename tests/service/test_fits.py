@@ -301,3 +301,19 @@ def test_event_ids_of_other_digits_are_refused(client: httpx2.Client) -> None:
     response = client.get("/v1/fits/fit_0/events", params={"after": "\u0663"})
     assert response.status_code == 422
     assert response.json()["errors"][0]["pointer"] == "/query/after"
+
+
+def test_more_work_than_a_fit_may_ask_for_is_refused_at_once(client: httpx2.Client, dataset_id: str) -> None:
+    """Each number is allowed by itself; their product would be 2e11 units."""
+    validation = {"folds": 20, "repeats": 20, "permutations": 1000, "bootstraps": 1000}
+    params = {"n_starts": 1000, "gamma": [0.1 * i for i in range(1, 100)]}
+    answer = client.post("/v1/fits", json={"dataset_id": dataset_id, "params": params, "validation": validation})
+    assert answer.status_code == 422
+    assert "units of work, more than the limit of 20,000" in answer.json()["errors"][0]["detail"]
+
+
+def test_the_usual_fit_with_a_hundred_permutations_is_taken(client: httpx2.Client, dataset_id: str) -> None:
+    body = {"dataset_id": dataset_id, "params": {"seed": 77}, "validation": {"permutations": 100}}
+    answer = client.post("/v1/fits", json=body)
+    assert answer.status_code == 202
+    client.post(f"/v1/fits/{answer.json()['id']}/cancel")

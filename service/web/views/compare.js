@@ -29,9 +29,9 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
     await picture(body, done.model_id, signal);
   };
   const add = (chosen) => grid.append(...chosen.map((method) => tile(method, fitBy(method))));
-  const more = button(`Show ${others.filter(({ isFirst }) => !isFirst).length} more methods`, () => {
+  const more = button(`Show ${others.filter(({ common }) => !common).length} more methods`, () => {
     more.remove();
-    add(others.filter(({ isFirst }) => !isFirst));
+    add(others.filter(({ common }) => !common));
   });
   replace(
     place,
@@ -49,7 +49,7 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
       element("a", { class: "button", href: `#/models/${modelId}` }, "Back to the model"),
     ),
   );
-  add(others.filter(({ isFirst }) => isFirst));
+  add(others.filter(({ common }) => common));
 }
 
 // The fit by another method, with as many components where that method has a choice.

@@ -118,10 +118,10 @@ function parameterField({ name, description, ...schema }) {
   input.value = initial;
   const title = asWords(name).replace(/^n /, "number of ");
   const read = () => ({ name, value: input.value === initial ? undefined : parse(input.value) });
-  return { node: field(title[0].toUpperCase() + title.slice(1), input, description && asWords(description)), read };
+  return { node: field(title[0].toUpperCase() + title.slice(1), input, description), read };
 }
 
-const asWords = (text) => text.replaceAll("_", " ").replaceAll("divergence", "separation");
+const asWords = (name) => name.replaceAll("_", " ");
 const isPlainNumber = ({ type }) => type === "number" || type === "integer";
 
 // Numbers and lists as JSON, everything else as the text it is; the service checks it.

@@ -54,7 +54,7 @@ SITUATIONS = [
         "weak by its interval",
         card([[80, 20], [20, 80]], 0.2),
         Level.WEAK,
-        "as far as one can be sure: new rows score 0.60 to 1.00",
+        "sure: new rows score 0.60 to 1.00",
     ),
     ("partial", card([[75, 25], [25, 75]]), Level.PARTIAL, "overlap"),
     ("clear", card([[95, 5], [4, 96]]), Level.CLEAR, "96 are recognized"),
