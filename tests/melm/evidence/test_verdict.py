@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from melm.evidence import verdict as module
 from melm.evidence.verdict import Level, judge_card
 
 LABELS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
@@ -108,3 +110,19 @@ def test_advice_asks_for_more_folds_where_the_interval_is_wide() -> None:
 
 def test_advice_asks_for_rows_of_a_tiny_class() -> None:
     assert "more rows of 'a'" in judge_card(card([[4, 4], [20, 80]], 0.3)).next
+
+
+def test_the_page_on_the_verdict_has_the_thresholds() -> None:
+    page = " ".join((Path(__file__).parents[3] / "docs" / "verdict.md").read_text().split())
+    for words in (
+        f"the skill is below {module.NEGLIGIBLE_SKILL};",
+        f"`weak` | the lower end of the interval is below {module.PARTIAL_SKILL};",
+        f"`partial` | the lower end of the interval is below {module.CLEAR_SKILL};",
+        f"less than {module.CLEAR_RECALL} of some class",
+        f"at least {module.SWALLOWED_SHARE} of all held-out rows",
+        f"less than {module.SWALLOWED_RECALL} of every other class",
+        f"p-value is above {module.SIGNIFICANT},",
+        f"by more than {module.OPTIMISM}.",
+        f"a class with fewer than {module.FEW_ROWS} rows",
+    ):
+        assert words in page
