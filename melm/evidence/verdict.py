@@ -166,14 +166,11 @@ def _recognition(classes: Sequence[Any], recalls: Sequence[float]) -> str:
     """How many of a hundred new rows of a class are recognized."""
     hundreds = [round(100 * recall) for recall in recalls]
     if len(classes) <= NAMED_CLASSES:
-        parts = [
-            f"of 100 new rows of {label!r}, {n} are recognized" for label, n in zip(classes, hundreds, strict=True)
-        ]
-        text = "; ".join(parts)
-        return f"{text[0].upper()}{text[1:]}."
+        *parts, last = [f"{count} of {label!r}" for label, count in zip(classes, hundreds, strict=True)]
+        return f"Of every 100 new rows of a class, it recognizes {', '.join(parts)} and {last}."
     worst, best = (choose(range(len(recalls)), key=recalls.__getitem__) for choose in (min, max))
     return (
-        f"Of 100 new rows of a class, {round(100 * sum(recalls) / len(recalls))} are recognized on average: "
+        f"Of every 100 new rows of a class, it recognizes {round(100 * sum(recalls) / len(recalls))} on average: "
         f"{hundreds[best]} of {classes[best]!r}, the best, and {hundreds[worst]} of {classes[worst]!r}, the worst."
     )
 

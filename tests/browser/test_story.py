@@ -39,7 +39,7 @@ def test_from_csv_to_prediction(page: Page, service: RunningService, files: Path
     fit(page, n_starts=3)
 
     see_result(page)
-    expect(page.get_by_text("Of 100 new rows of 'setosa', 100 are recognized")).to_be_visible()
+    expect(page.get_by_text("it recognizes 100 of 'setosa'")).to_be_visible()
     expect(page.locator(".legend button")).to_have_text(
         ["setosa", "versicolor", "virginica", "rows of the fit", "held out"]
     )
