@@ -1,4 +1,4 @@
-"""The explorer page: a document, its modules and its styles, as they stand in `service/web`."""
+"""The pages: the explorer, as its files stand in `service/web`, and the interactive reference of the HTTP interface."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from starlette.staticfiles import StaticFiles
 router = APIRouter(include_in_schema=False)
 
 FILES = StaticFiles(directory=Path(__file__).parents[1] / "web")
+# Swagger UI comes as two files inside a package, so that no page loads anything from another host.
+SWAGGER_UI = StaticFiles(packages=[("fastapi_standalone_docs", "static/swagger")])
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:{images}; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "Content-Security-Policy": POLICY.format(images=""),
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",  # asked for again each time, and answered 304: an upgrade shows at once
@@ -29,5 +34,21 @@ async def get_page(request: Request) -> Response:
 async def get_file(request: Request, path: str) -> Response:
     """What the page is made of."""
     response = await FILES.get_response(path, request.scope)
+    response.headers.update(HEADERS)
+    return response
+
+
+@router.get("/docs")
+async def get_reference(request: Request) -> Response:
+    """The interactive reference. Swagger UI draws its icons from data: addresses in its style sheet."""
+    response = await get_file(request, "docs.html")
+    response.headers["Content-Security-Policy"] = POLICY.format(images=" data:")
+    return response
+
+
+@router.get("/docs/{path:path}")
+async def get_swagger_ui(request: Request, path: str) -> Response:
+    """What the reference is made of."""
+    response = await SWAGGER_UI.get_response(path, request.scope)
     response.headers.update(HEADERS)
     return response

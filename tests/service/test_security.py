@@ -149,7 +149,7 @@ class TestOverHttp:
                     assert response.headers["Content-Type"] == "application/problem+json"
                 assert client.post("/v1/models/mdl_1/predict", json={"X": [[1]]}).status_code == 401
                 assert client.post("/v1/models/mdl_1/predict_proba?log_density=much").status_code == 401
-                for path in ("/", "/healthz", "/readyz", "/openapi.json"):
+                for path in ("/", "/docs", "/healthz", "/readyz", "/openapi.json"):
                     assert client.get(path).status_code == 200
 
     def test_scopes(self, guarded: Api) -> None:
