@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
@@ -17,8 +18,8 @@ from service.errors import (
     TooLarge,
     UnsupportedMediaType,
     UploadTimeout,
-    as_field_error,
 )
+from service.wording import as_field_errors
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -64,7 +65,7 @@ def parse(model: type[M], content: bytes) -> M:
     except ValidationError as error:
         if any(each["type"] == "json_invalid" for each in error.errors()):
             raise Malformed("the body is not JSON") from None
-        raise Invalid(map(as_field_error, error.errors())) from None
+        raise Invalid(as_field_errors(error.errors(), json.loads(content), model)) from None
 
 
 async def chunks_of(request: Request, limit_bytes: int, timeout_seconds: float) -> AsyncIterator[bytes]:

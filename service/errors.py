@@ -127,9 +127,3 @@ STATUS: dict[type[Exception], HTTPStatus] = {
     store.UnknownSchema: HTTPStatus.SERVICE_UNAVAILABLE,
     store.Damaged: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-
-
-def as_field_error(error: Mapping[str, Any]) -> FieldError:
-    """What pydantic says, as pointer and sentence."""
-    pointer = "".join(f"/{part}" for part in error["loc"])
-    return FieldError(pointer, error["msg"].removeprefix("Value error, "), (error.get("ctx") or {}).get("fix"))

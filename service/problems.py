@@ -12,10 +12,13 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from service.errors import STATUS, FieldError, Invalid, RequestError, as_field_error
+from service.errors import STATUS, FieldError, Invalid, RequestError
+from service.wording import as_field_errors
 from worker.contract.errors import ContractError
 
 MEDIA_TYPE = "application/problem+json"
+MAX_ERROR_BYTES = 12_000  # of all errors: a problem document stays below 16 KB
+MAX_TEXT = 500  # characters of one text
 logger = logging.getLogger(__name__)
 
 
@@ -46,15 +49,33 @@ def answer_known(request: Request, error: Exception) -> Response:
         headers["Retry-After"] = str(seconds)
     members = dict(getattr(error, "members", {}))
     if isinstance(error, Invalid):
-        members["errors"] = [each.as_member() for each in error.errors]
+        members |= as_members(error.errors)
     elif status == HTTPStatus.UNPROCESSABLE_ENTITY:
         members["errors"] = [FieldError("", str(error)).as_member()]
     return problem(request, status, str(error), headers, **members)
 
 
+def as_members(errors: Sequence[FieldError]) -> dict[str, Any]:
+    """As many errors as fit on a screen or two, and how many more there are."""
+    shown: list[dict[str, str]] = []
+    n_bytes = 0
+    for each in errors:
+        member = {name: shorten(value) for name, value in each.as_member().items()}
+        n_bytes += len(msgspec.json.encode(member))
+        if n_bytes > MAX_ERROR_BYTES:
+            return {"errors": shown, "n_more_errors": len(errors) - len(shown)}
+        shown.append(member)
+    return {"errors": shown}
+
+
+def shorten(text: str) -> str:
+    """A text that repeats what was sent may be as long as that."""
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+
+
 def answer_validation(request: Request, error: RequestValidationError) -> Response:
     """The problem of parameters that FastAPI refused."""
-    return answer_known(request, Invalid(map(as_field_error, error.errors())))
+    return answer_known(request, Invalid(as_field_errors(error.errors())))
 
 
 def answer_unknown(request: Request, error: Exception) -> Response:
@@ -70,7 +91,7 @@ def problem(
         "type": f"urn:melm:problem:{status.phrase.lower().replace(' ', '-')}",
         "title": status.phrase,
         "status": status.value,
-        "detail": detail,
+        "detail": shorten(detail),
         "request_id": request.scope.get("request_id"),
         **members,
     }

@@ -403,3 +403,4 @@ class Problem(BaseModel):
     detail: str
     request_id: str | None
     errors: list[FieldErrorOut] | None = None
+    n_more_errors: int | None = Field(default=None, description="Errors beyond those listed.")

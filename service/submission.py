@@ -13,10 +13,11 @@ from melm.evidence.validation import Validation
 from melm.methods import METHODS
 from service.codecs import Limits, json
 from service.codecs.table import Array
-from service.errors import FieldError, Invalid, as_field_error
+from service.errors import FieldError, Invalid
 from service.inspection import check_training_data
 from service.schemas import DEFAULT_METHOD, VARIANTS, FitAsk
 from service.settings import ServiceSettings
+from service.wording import as_field_errors, did_you_mean
 from worker.contract.records import DatasetRecord, FitSubmission
 from worker.contract.store import Store
 
@@ -72,12 +73,12 @@ def parse(body: bytes, limits: Limits) -> Ask:
         errors.append(FieldError("", "exactly one of dataset_id and data is needed"))
     variant = VARIANTS.get(method) if isinstance(method := members.get("method", DEFAULT_METHOD), str) else None
     if variant is None:
-        errors.append(FieldError("/method", f"{method!r} is no method", f"methods: {', '.join(VARIANTS)}"))
+        errors.append(FieldError("/method", f"{method!r} is no method", did_you_mean(str(method), VARIANTS)))
         raise Invalid(errors)
     try:
         fit = variant.model_validate(members)
     except ValidationError as error:
-        errors += map(as_field_error, error.errors())
+        errors += as_field_errors(error.errors(), members, variant)
     if errors:
         raise Invalid(errors)
     return Ask(fit, rows)
@@ -102,7 +103,7 @@ def dataset_of(ask: Ask, store: Store, tenant: str) -> DatasetRecord:
 def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> FitSubmission:
     """What is submitted, once it is known to fit the dataset and the limits."""
     params = ask.params.model_dump(mode="json")
-    errors = [*misfits(params, dataset, settings), *excess(ask, settings)]
+    errors = list(misfits(params, dataset, settings)) or list(excess(ask, settings))
     if errors:
         raise Invalid(errors)
     fit = ask.fit

@@ -299,3 +299,41 @@ def tiny_model() -> bytes:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     return model_file.dump(MELM(n_components=1, n_starts=1).fit(X, X[:, 0] > 0).model_)
+
+
+class TestWording:
+    """All words are the service's own, and one place has one entry."""
+
+    @pytest.mark.parametrize(
+        ("params", "pointer", "detail", "fix"),
+        [
+            ({"gamma": -1}, "/params/gamma", "gamma must be greater than 0 or a list or 'auto', not -1", None),
+            ({"n_start": 4}, "/params/n_start", "'n_start' is not known here", "did you mean 'n_starts'?"),
+            ({"n_starts": "many"}, "/params/n_starts", 'n_starts must be a whole number, not "many"', None),
+            ({"n_starts": 0}, "/params/n_starts", "n_starts must be at least 1, not 0", None),
+            ({"covariance": "full"}, "/params/covariance", "must be 'ledoit_wolf' or 'empirical', not \"full\"", None),
+            ({"tolerance": None}, "/params/tolerance", "tolerance must be a number, not null", None),
+        ],
+    )
+    def test_parameters(
+        self, client: httpx2.Client, dataset_id: str, params: dict[str, Any], pointer: str, detail: str, fix: str | None
+    ) -> None:
+        answer = client.post("/v1/fits", json={"dataset_id": dataset_id, "params": params})
+        (error,) = assert_problem(answer, 422, pointer)["errors"]
+        assert detail in error["detail"]
+        assert error.get("fix") == fix
+
+    def test_a_misspelled_method(self, client: httpx2.Client, dataset_id: str) -> None:
+        answer = client.post("/v1/fits", json={"dataset_id": dataset_id, "method": "mlem"})
+        assert assert_problem(answer, 422, "/method")["errors"][0]["fix"] == "did you mean 'melm'?"
+
+    def test_a_missing_member_is_named(self, client: httpx2.Client) -> None:
+        (error,) = assert_problem(client.put("/v1/aliases/best", json={}), 422, "/model_id")["errors"]
+        assert error["detail"] == "model_id is missing"
+
+    def test_any_amount_of_wrongness_is_answered_in_16_kb(self, client: httpx2.Client) -> None:
+        params = {f"{'x' * 600}{index}": index for index in range(3000)}
+        answer = client.post("/v1/fits", json={"dataset_id": "ds_1", "params": params})
+        problem = assert_problem(answer, 422)
+        assert len(answer.content) < 16_384
+        assert problem["n_more_errors"] == 3000 - len(problem["errors"])
