@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
-from worker.contract.store.datasets import BLOCK_BYTES
+from worker.store.datasets import BLOCK_BYTES
 
 app = FastAPI()
 V = np.linalg.qr(np.random.default_rng(0).standard_normal((50, 2)))[0]

@@ -13,7 +13,7 @@ from service.http_protocol import BoundedProtocol
 from service.metrics import shared_by
 from service.security import Keyring, check_binding
 from service.settings import ServiceSettings
-from worker.contract.errors import SettingsError
+from worker.store.errors import SettingsError
 
 SHUTDOWN_SECONDS = 5  # waiting and streaming clients come back by themselves
 

@@ -23,10 +23,7 @@ from service.observation import Observation
 from service.routes import aliases, datasets, fits, inference, methods, models, operation, page, report, samples
 from service.security import Keyring, RateLimit
 from service.settings import ServiceSettings
-from worker.contract.dispatch import CeleryDispatcher, Dispatcher
-from worker.contract.reconcile import Reconciler
-from worker.contract.store import Store, open_store
-from worker.contract.watch import Watch
+from worker.engine import CeleryDispatcher, Dispatcher, Engine, Reconciler, Watch, open_engine
 
 DESCRIPTION = """Supervised linear projections by maximum entropy linear manifold and other methods.
 
@@ -50,7 +47,7 @@ class Service(FastAPI):
         await self.entrance(scope, receive, send)
 
 
-def create_app(store: Store, dispatcher: Dispatcher, settings: ServiceSettings) -> FastAPI:
+def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings) -> FastAPI:
     """The service on a store, with workers behind a dispatcher."""
     metrics = Metrics(store)
     log = logs.RequestLog()
@@ -108,7 +105,7 @@ def from_environment() -> FastAPI:
     """The service as the `MELM_*` variables describe it."""
     settings = ServiceSettings.from_environment(os.environ)
     logs.configure(settings.log_level)
-    app = create_app(open_store(settings), CeleryDispatcher(settings), settings)
+    app = create_app(open_engine(settings), CeleryDispatcher(settings), settings)
     spare_garbage_collection()
     return app
 

@@ -17,10 +17,8 @@ from service.metrics import Metrics
 from service.model_cache import ModelCache
 from service.security import Keyring, Principal, RateLimit, Scope, check_tenant, digest_of
 from service.settings import ServiceSettings
-from worker.contract.dispatch import Dispatcher
-from worker.contract.records import DEFAULT_TENANT, Idempotency
-from worker.contract.store import Store
-from worker.contract.watch import Watch
+from worker.engine import Dispatcher, Engine, Watch
+from worker.store.records import DEFAULT_TENANT, Idempotency
 
 MAX_WAIT_SECONDS = 60
 
@@ -29,7 +27,7 @@ MAX_WAIT_SECONDS = 60
 class Context:
     """Everything the handlers of one application share."""
 
-    store: Store
+    store: Engine
     dispatcher: Dispatcher
     settings: ServiceSettings
     keyring: Keyring

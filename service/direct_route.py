@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service import problems
 from service.errors import RequestError
-from worker.contract.errors import ContractError
+from worker.store.errors import ContractError
 
 
 class DirectRoutes:

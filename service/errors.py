@@ -1,7 +1,7 @@
 """Every error a client can get, and the one table from exception to status; `problems` makes documents of them.
 
 Exception
-├── worker.contract.errors.*        what the store says: not found, gone, conflict, unavailable, ...
+├── worker.store.errors.*        what the store says: not found, gone, conflict, unavailable, ...
 ├── RequestValidationError          what FastAPI says of parameters in path, query and header
 ├── HTTPException                   what Starlette says: no such path, no such method
 └── RequestError                    what the service says
@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any
 
-from worker.contract import errors as store
+from worker.store import errors as store
 
 
 @dataclass(frozen=True)

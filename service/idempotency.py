@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from worker.contract.records import Idempotency
-from worker.contract.store import Store
+from worker.store import Store
+from worker.store.records import Idempotency
 
 T = TypeVar("T")
 

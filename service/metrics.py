@@ -18,8 +18,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from worker.contract.process import identity, is_dead_here
-from worker.contract.store import Store
+from worker.engine import Engine
+from worker.store.process import identity, is_dead_here
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -56,7 +56,7 @@ def remove_left_behind(root: Path) -> None:
 class Metrics:
     """The metrics of one application."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Engine) -> None:
         own = CollectorRegistry()
         self.requests = Counter("melm_requests", "Answered requests.", ["method", "route", "status"], registry=own)
         self.request_seconds = Histogram(
@@ -89,7 +89,7 @@ class Metrics:
 class StoreCollector(Collector):
     """What workers counted, and how much waits for them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Engine) -> None:
         self._store = store
 
     def collect(self) -> Iterable[Metric]:

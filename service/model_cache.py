@@ -12,8 +12,8 @@ from threading import Lock
 
 from melm.model import Model
 from melm.model import file as model_file
-from worker.contract.errors import Gone, NotFound, StoreUnavailable
-from worker.contract.store import Store
+from worker.store import Store
+from worker.store.errors import Gone, NotFound, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 

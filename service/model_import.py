@@ -13,7 +13,7 @@ from service.codecs import Limits, npy
 from service.errors import FieldError, Invalid
 from service.row_schema import row_schema
 from service.schemas import ModelOut
-from worker.contract.records import ModelRecord
+from worker.store.records import ModelRecord
 
 ORTHONORMAL_TOLERANCE = 1e-6
 UNKNOWN = ModelRecord(

@@ -145,11 +145,10 @@ def main() -> None:
     """Write the file anew."""
     from service.app import create_app
     from service.settings import ServiceSettings
-    from worker.contract.dispatch import CeleryDispatcher
-    from worker.contract.store import open_store
+    from worker.engine import CeleryDispatcher, open_engine
 
     settings = ServiceSettings()
-    FILE.write_text(render(create_app(open_store(settings), CeleryDispatcher(settings), settings)))
+    FILE.write_text(render(create_app(open_engine(settings), CeleryDispatcher(settings), settings)))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from melm.density import ClassDensities
 from melm.model import Model
 from service.codecs.table import Array
-from worker.contract.records import Label
+from worker.store.records import Label
 
 DEFAULT_POINTS = 2_000  # of a model: more can hardly be told apart
 MAX_POINTS = 50_000

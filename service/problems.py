@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from service.errors import STATUS, FieldError, Invalid, RequestError
 from service.wording import as_field_errors
-from worker.contract.errors import ContractError
+from worker.store.errors import ContractError
 
 MEDIA_TYPE = "application/problem+json"
 MAX_ERROR_BYTES = 12_000  # of all errors: a problem document stays below 16 KB

@@ -13,7 +13,7 @@ from service.codecs import codec_for_body, json
 from service.dependencies import ContextDep, FitTenant, IdempotencyKey, RequestDigest
 from service.table_query import TableQuery
 from service.upload import Reception, Upload
-from worker.contract.records import Idempotency
+from worker.store.records import Idempotency
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from melm.evidence.verdict import verdict_of
 from melm.methods import METHODS
 from melm.model import Model
 from melm.tables.roles import Role
-from worker.contract.records import (
+from worker.store.records import (
     AliasRecord,
     DatasetRecord,
     Event,

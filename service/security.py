@@ -29,7 +29,7 @@ from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
 
-from worker.contract.errors import SettingsError
+from worker.store.errors import SettingsError
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9._@+-]{1,64}")
 CHECK_SECONDS = 1.0  # how long a changed key file may go unnoticed

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import cast
 
 from service.codecs.table import Limits
-from worker.contract.settings import Settings, setting
+from worker.store.settings import Settings, setting
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from service.inspection import check_training_data
 from service.schemas import DEFAULT_METHOD, VARIANTS, FitAsk
 from service.settings import ServiceSettings
 from service.wording import as_field_errors, did_you_mean
-from worker.contract.records import DatasetRecord, FitSubmission
-from worker.contract.store import Store
+from worker.store import Store
+from worker.store.records import DatasetRecord, FitSubmission
 
 ENVELOPE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from service.security import Keyring, check_binding
 from service.settings import ServiceSettings
-from worker.contract.errors import SettingsError
+from worker.store.errors import SettingsError
 
 READY_SECONDS = 60.0
 STOP_SECONDS = {"api": 8.0, "worker": 25.0, "server": 10.0}  # then they are killed

@@ -24,9 +24,9 @@ from service.codecs.csv import CSV, PIECE_BYTES, TableReader
 from service.codecs.table import SHOWN_ERRORS, SPILL_BYTES, Array
 from service.errors import FieldError, Invalid, escape
 from service.inspection import check_training_data, label_errors
-from worker.contract.errors import StoreFull
-from worker.contract.records import ColumnRecord
-from worker.contract.table_part import TablePart
+from worker.store.errors import StoreFull
+from worker.store.records import ColumnRecord
+from worker.store.table_part import TablePart
 
 SHOWN_CATEGORIES = 50
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import redis
 
-from worker.contract.settings import variable
+from worker.store.settings import variable
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[1]

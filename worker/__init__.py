@@ -1,1 +1,1 @@
-"""Runs fits: the Celery worker and the contract it shares with the service."""
+"""Runs fits: the store, the engine that moves fits, and the Celery worker around it."""

@@ -3,7 +3,7 @@
 import os
 
 from worker.app import run_worker
-from worker.contract.settings import Settings
 from worker.melm_library import MelmLibrary
+from worker.store.settings import Settings
 
 run_worker(Settings.from_environment(os.environ), MelmLibrary())

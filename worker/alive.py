@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
-from worker.contract.errors import ContractError
-from worker.contract.process import host
-from worker.contract.settings import Settings
-from worker.contract.store import open_store
+from worker.engine import open_engine
+from worker.store.errors import ContractError
+from worker.store.process import host
+from worker.store.settings import Settings
 
 
 def main() -> str | None:
     """What is wrong, or None."""
     try:
-        workers = open_store(Settings.from_environment(os.environ)).workers.health().workers
+        workers = open_engine(Settings.from_environment(os.environ)).workers.health().workers
     except ContractError as error:
         return str(error)
     is_alive = any(name.startswith(f"{host()}/") for name in workers)

@@ -16,16 +16,16 @@ from billiard import pool
 from celery import Celery, signals
 from threadpoolctl import threadpool_limits
 
-from worker.contract.dispatch import QUEUE, CeleryDispatcher, broker_settings
-from worker.contract.process import identity
-from worker.contract.reconcile import Reconciler
-from worker.contract.settings import Settings
-from worker.contract.store import open_store
-from worker.dataset_files import DatasetFiles
-from worker.keeper import ChildKeeper, Family, ParentKeeper
-from worker.library import Library
+from worker.engine import open_engine
+from worker.engine.dataset_files import DatasetFiles
+from worker.engine.dispatch import QUEUE, CeleryDispatcher, broker_settings
+from worker.engine.keeper import ChildKeeper, Family, ParentKeeper
+from worker.engine.library import Library
+from worker.engine.reconcile import Reconciler
+from worker.engine.runner import Runner
 from worker.logs import log_as_json
-from worker.runner import Runner
+from worker.store.process import identity
+from worker.store.settings import Settings
 from worker.tasks import add_tasks
 
 
@@ -57,12 +57,12 @@ def create_app(settings: Settings, library: Library) -> Celery:
 
     def begin_child(**_: Any) -> None:
         threadpool_limits(1)
-        store = open_store(settings)
+        store = open_engine(settings)
         keeper = ChildKeeper(store, family)
         runners.append(Runner(store, CeleryDispatcher(settings, app), library, keeper, identity(os.getpid())))
 
     def begin_parent(**_: Any) -> None:
-        store = open_store(settings)
+        store = open_engine(settings)
         files = DatasetFiles(store)
         files.clear()  # of a worker that was killed
         signals.worker_shutdown.connect(lambda **_: files.clear(), weak=False)

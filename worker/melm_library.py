@@ -12,9 +12,9 @@ from melm.model import Model
 from melm.model import file as model_file
 from melm.plan import Plan, Result, Unit
 from melm.tables.table import Table
-from worker.contract.records import DatasetRecord, FitRecord
-from worker.contract.table_part import TablePart
-from worker.library import Array
+from worker.engine.library import Array
+from worker.store.records import DatasetRecord, FitRecord
+from worker.store.table_part import TablePart
 
 
 class MelmLibrary:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from celery import Celery
 
-from worker.contract.dispatch import TASK
-from worker.runner import Runner
+from worker.engine.dispatch import TASK
+from worker.engine.runner import Runner
 
 
 def add_tasks(app: Celery, runners: Sequence[Runner]) -> None:

@@ -130,7 +130,7 @@ def revoke(options: argparse.Namespace) -> None:
 @contextmanager
 def explained() -> Iterator[None]:
     """A file or a name that cannot be used ends the command with a sentence."""
-    from worker.contract.errors import SettingsError
+    from worker.store.errors import SettingsError
 
     try:
         yield

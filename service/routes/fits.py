@@ -26,8 +26,8 @@ from service.dependencies import (
 from service.idempotency import once
 from service.openapi import LOCATION, RETRY_AFTER, body, problems
 from service.schemas import VARIANTS, EventOut, EventsOut, FitOut, PageOut
-from worker.contract.errors import StoreUnavailable
-from worker.contract.records import FitRecord, Idempotency, Outcome, Status
+from worker.store.errors import StoreUnavailable
+from worker.store.records import FitRecord, Idempotency, Outcome, Status
 
 router = APIRouter(prefix="/v1/fits", tags=["fits"])
 

@@ -26,7 +26,7 @@ from service.model_import import read_model
 from service.openapi import ETAG, LOCATION, binary_body, problems
 from service.row_schema import row_schema
 from service.schemas import ModelOut, ModelSummary, PageOut
-from worker.contract.records import ModelRecord
+from worker.store.records import ModelRecord
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
 

@@ -13,8 +13,8 @@ from service import examples
 from service.dependencies import AdminTenant, ContextDep
 from service.openapi import problems
 from service.schemas import HealthOut, ReadyOut
-from worker.contract.errors import StoreUnavailable
-from worker.contract.records import WorkerHealth
+from worker.store.errors import StoreUnavailable
+from worker.store.records import WorkerHealth
 
 router = APIRouter(tags=["operation"])
 

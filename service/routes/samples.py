@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from service import samples
 from service.dependencies import PredictTenant
 from service.openapi import problems
-from worker.contract.errors import NotFound
+from worker.store.errors import NotFound
 
 router = APIRouter(prefix="/v1/samples", tags=["samples"])
 

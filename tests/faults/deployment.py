@@ -21,12 +21,12 @@ from tests.servers import RedisServer, WorkerProcess, redis_server, wait_until, 
 from tests.service.api import Api, api_process
 from tests.worker.samples import submission, two_blobs
 from tests.worker.stand_in import StandIn
-from worker.contract.codec import decode
-from worker.contract.dispatch import CeleryDispatcher
-from worker.contract.errors import StoreUnavailable
-from worker.contract.records import DatasetRecord, FitRecord, Status
-from worker.contract.settings import Settings
-from worker.contract.store import Store, open_store
+from worker.engine import Engine, open_engine
+from worker.engine.codec import decode
+from worker.engine.dispatch import CeleryDispatcher
+from worker.store.errors import StoreUnavailable
+from worker.store.records import DatasetRecord, FitRecord, Status
+from worker.store.settings import Settings
 
 TENANT = "default"
 NEVER = 600.0  # a lease, grace or sweep of which nothing in a test sees the end
@@ -71,7 +71,7 @@ class Deployment:
     folder: Path
     server: RedisServer
     settings: dict[str, Any]
-    store: Store = field(init=False)
+    store: Engine = field(init=False)
     dispatcher: CeleryDispatcher = field(init=False)
     dataset: DatasetRecord = field(init=False)
     fits: list[FitRecord] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Deployment:
 
     def __post_init__(self) -> None:
         settings = Settings(redis_url=self.server.url, **self.settings)
-        self.store = open_store(settings)
+        self.store = open_engine(settings)
         self.dispatcher = CeleryDispatcher(settings)
         self.dataset, _ = self.store.datasets.create(TENANT, *two_blobs())
         self.trace.mkdir()

@@ -20,10 +20,10 @@ from kombu.transport.redis import QoS
 
 from tests.worker.stand_in import StandIn
 from worker.app import run_worker
-from worker.contract.dispatch import CeleryDispatcher
-from worker.contract.errors import StoreUnavailable
-from worker.contract.settings import Settings
-from worker.contract.store import Units
+from worker.engine.dispatch import CeleryDispatcher
+from worker.engine.units import Units
+from worker.store.errors import StoreUnavailable
+from worker.store.settings import Settings
 
 MOMENTS: dict[str, tuple[type, str]] = {
     "claim": (Units, "claim"),

@@ -12,7 +12,7 @@ time.time_ns = lambda: true_time_ns() + round(OFFSET * 1e9)
 
 from tests.worker.stand_in import StandIn  # noqa: E402
 from worker.app import run_worker  # noqa: E402
-from worker.contract.settings import Settings  # noqa: E402
+from worker.store.settings import Settings  # noqa: E402
 
 if __name__ == "__main__":
     run_worker(Settings.from_environment(os.environ), StandIn())

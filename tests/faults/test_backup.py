@@ -16,7 +16,7 @@ from melm.model import Model
 from melm.model import file as model_file
 from tests.faults.deployment import TENANT, Deployment, deployment
 from tests.servers import RedisServer, redis_server, wait_until
-from worker.contract.records import DatasetRecord, FitRecord, FitSubmission, Status
+from worker.store.records import DatasetRecord, FitRecord, FitSubmission, Status
 
 FEW, MANY = (MelmParameters.model_validate({"n_starts": n_starts}) for n_starts in (2, 40))
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.faults.deployment import NEVER, TENANT, Deployment, deployment
 from tests.servers import wait_until
-from worker.contract.errors import StoreUnavailable
-from worker.contract.records import FitRecord, Status
+from worker.store.errors import StoreUnavailable
+from worker.store.records import FitRecord, Status
 
 
 def assert_stays_canceled(deployed: Deployment, fit: FitRecord) -> None:

@@ -25,8 +25,8 @@ import pytest
 from tests.faults.deployment import TENANT, Deployment, deployment, kill
 from tests.servers import wait_until
 from tests.service.api import Api, free_port
-from worker.contract.dispatch import BROKER_PREFIX, QUEUE
-from worker.contract.errors import Conflict, ContractError
+from worker.engine.dispatch import BROKER_PREFIX, QUEUE
+from worker.store.errors import Conflict, ContractError
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "1800"))
 SEED = int(os.environ.get("CHAOS_SEED", time.time_ns() % 2**32))

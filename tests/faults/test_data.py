@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.deployment import TENANT, deployment
 from tests.worker.samples import two_blobs
-from worker.contract.records import Status
+from worker.store.records import Status
 
 
 @pytest.mark.scenario(22, "dataset value {harm}")

@@ -21,7 +21,7 @@ import pytest
 
 from tests.faults.deployment import TENANT, Deployment, deployment
 from tests.servers import wait_until
-from worker.contract.records import FitRecord
+from worker.store.records import FitRecord
 
 NUMBER = os.getpid() % 10_000  # so that several runs on one machine do not meet
 NETWORK = f"10.98.{NUMBER % 250}"

@@ -13,8 +13,8 @@ import pytest
 
 from tests.faults.deployment import NEVER, TENANT, Deployment, deployment
 from tests.servers import DEFAULT_TIMEOUT_SECONDS, wait_until
-from worker.contract.dispatch import BROKER_PREFIX, QUEUE
-from worker.contract.records import FitRecord
+from worker.engine.dispatch import BROKER_PREFIX, QUEUE
+from worker.store.records import FitRecord
 
 
 @pytest.mark.scenario(12, "all broker keys deleted")

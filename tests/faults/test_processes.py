@@ -9,8 +9,8 @@ import pytest
 
 from tests.faults.deployment import NEVER, TENANT, deployment, kill
 from tests.servers import DEFAULT_TIMEOUT_SECONDS, wait_until
-from worker.contract.process import identity, is_dead_here
-from worker.contract.records import Status
+from worker.store.process import identity, is_dead_here
+from worker.store.records import Status
 
 
 @pytest.mark.scenario(1, "child killed in the middle of a start")

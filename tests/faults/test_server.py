@@ -17,8 +17,8 @@ import redis
 from tests.faults.deployment import NEVER, TENANT, Deployment, deployment
 from tests.servers import wait_until
 from tests.worker.samples import two_blobs
-from worker.contract.errors import NotFound, StoreFull, StoreUnavailable
-from worker.contract.records import Status
+from worker.store.errors import NotFound, StoreFull, StoreUnavailable
+from worker.store.records import Status
 
 
 @pytest.mark.scenario(7, "server killed for {away_seconds:g} s")

@@ -10,8 +10,8 @@ import pytest
 from tests.faults.deployment import TENANT, Deployment, deployment
 from tests.faults.upgrading_worker import from_version_0
 from tests.servers import wait_until
-from worker.contract.records import SCHEMA_VERSION, FitRecord, Status
-from worker.contract.upgrade import STEPS
+from worker.engine.upgrade import STEPS
+from worker.store.records import SCHEMA_VERSION, FitRecord, Status
 
 
 def store_as_version(deployed: Deployment, version: int) -> FitRecord:

@@ -7,8 +7,8 @@ import os
 
 from tests.worker.stand_in import StandIn
 from worker.app import run_worker
-from worker.contract.settings import Settings
-from worker.contract.upgrade import STEPS, Fields
+from worker.engine.upgrade import STEPS, Fields
+from worker.store.settings import Settings
 
 
 def from_version_0(fields: Fields) -> Fields:

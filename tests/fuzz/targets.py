@@ -32,8 +32,8 @@ from service.table_query import parse_query
 from service.upload import UploadOptions, parse_roles, read_upload
 from tests.fuzz import bodies
 from tests.fuzz.inputs import MEMBERS, VALUES, Bodies, bodies_of, mutated
-from worker.contract.errors import SettingsError
-from worker.contract.records import ModelRecord
+from worker.store.errors import SettingsError
+from worker.store.records import ModelRecord
 
 LIMITS = Limits(bytes=1 << 20, rows=100_000, columns=1_000)
 CSV_OPTIONS = [

@@ -17,7 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from tests.servers import ROOT, wait_until
-from worker.contract.settings import variable
+from worker.store.settings import variable
 
 TIMEOUT_SECONDS = 70.0
 START_SECONDS = 120.0  # on a machine that has much else to do

@@ -13,8 +13,8 @@ from service.routes import inference
 from service.settings import ServiceSettings
 from tests.servers import RedisServer
 from tests.service.api import api_process, served
-from worker.contract.dispatch import CeleryDispatcher
-from worker.contract.store import open_store
+from worker.engine import open_engine
+from worker.engine.dispatch import CeleryDispatcher
 
 ROW = {"X": [[5.0, 3.0, 4.0, 1.0]]}
 
@@ -51,7 +51,7 @@ def test_failures_that_nobody_expected_are_problems(
 ) -> None:
     """By both ways, and without a word of what happened inside."""
     settings = ServiceSettings(redis_url=server.url)
-    app = create_app(open_store(settings), CeleryDispatcher(settings), settings)
+    app = create_app(open_engine(settings), CeleryDispatcher(settings), settings)
     app.state.context.models = None
     with served(app) as url:
         for response in (

@@ -18,10 +18,10 @@ from service.routes.fits import event_stream
 from tests.servers import RedisServer, redis_server, wait_until
 from tests.service import samples
 from tests.service.api import Api, api_process
-from worker.contract.errors import StoreUnavailable
-from worker.contract.records import DEFAULT_TENANT
-from worker.contract.settings import Settings
-from worker.contract.store import open_store
+from worker.engine import open_engine
+from worker.store.errors import StoreUnavailable
+from worker.store.records import DEFAULT_TENANT
+from worker.store.settings import Settings
 
 SLOW: dict[str, Any] = {"params": {"n_starts": 2_000}, "validation": None, "force": True}
 
@@ -218,7 +218,7 @@ class TestIdempotency:
         body = json.dumps({"X": [[0], [1], [2], [3]], "y": [0, 0, 1, 1]}).encode()
         headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
         first = client.post("/v1/datasets", content=body, headers=headers)
-        store = open_store(Settings(redis_url=server.url))
+        store = open_engine(Settings(redis_url=server.url))
         name = f"melm:{{{DEFAULT_TENANT}}}:idempotency:{key}"
         assert store.connection.call("HDEL", name, "id") == 1  # as if the first request were still being answered
         assert client.post("/v1/datasets", content=body, headers=headers).status_code == 409

@@ -19,8 +19,8 @@ from service.settings import ServiceSettings
 from tests.servers import RedisServer
 from tests.service import samples
 from tests.service.api import served
-from worker.contract.dispatch import CeleryDispatcher
-from worker.contract.store import open_store
+from worker.engine import open_engine
+from worker.engine.dispatch import CeleryDispatcher
 
 X = samples.iris_arrays()[0][::10]
 
@@ -153,7 +153,7 @@ def test_little_work_is_done_at_once_and_much_of_it_leaves_the_loop(
         return predict_labels(cached, rows)
 
     settings = ServiceSettings(redis_url=server.url, model_check_seconds=3600)
-    app = create_app(open_store(settings), CeleryDispatcher(settings), settings)
+    app = create_app(open_engine(settings), CeleryDispatcher(settings), settings)
     predict_labels = inference.predict_labels
     monkeypatch.setattr(inference, "predict_labels", predict)
     with served(app) as url, httpx2.Client(base_url=url) as client:

@@ -14,7 +14,7 @@ from service.keys_file import KeysFile
 from service.security import Keyring, Principal, Scope
 from tests.servers import RedisServer, wait_until
 from tests.service.api import api_process
-from worker.contract.errors import SettingsError
+from worker.store.errors import SettingsError
 
 BY_HAND = "# ours; keep\nacme  fit  " + "0" * 64 + "   # the old laptop"
 

@@ -11,8 +11,8 @@ import pytest
 from melm import MELM
 from melm.model import file as model_file
 from service.model_cache import ModelCache
-from worker.contract.errors import Gone, NotFound, StoreUnavailable
-from worker.contract.store import Store
+from worker.engine import Engine
+from worker.store.errors import Gone, NotFound, StoreUnavailable
 
 
 class Models:
@@ -73,7 +73,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def cache(models: Models, clock: Clock) -> ModelCache:
-    store = cast(Store, SimpleNamespace(models=models))
+    store = cast(Engine, SimpleNamespace(models=models))
     return ModelCache(store, max_bytes=2 * len(models.data), check_seconds=1, clock=clock)
 
 

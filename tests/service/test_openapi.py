@@ -20,8 +20,8 @@ from service.settings import ServiceSettings
 from tests.servers import ROOT, redis_server, worker_process
 from tests.service import samples
 from tests.service.api import Api, api_process
-from worker.contract.dispatch import CeleryDispatcher
-from worker.contract.store import open_store
+from worker.engine import open_engine
+from worker.engine.dispatch import CeleryDispatcher
 
 NODE = Path(__file__).parent / "node"
 METHODS_OF_HTTP = {"get", "put", "post", "delete"}
@@ -64,7 +64,7 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
 
 def test_file_is_what_the_application_says() -> None:
     settings = ServiceSettings()
-    app = create_app(open_store(settings), CeleryDispatcher(settings), settings)
+    app = create_app(open_engine(settings), CeleryDispatcher(settings), settings)
     assert FILE.read_text() == openapi.render(app), "write it anew: python -m service.openapi"
 
 

@@ -12,8 +12,8 @@ from service.settings import ServiceSettings
 from tests.servers import ROOT, RedisServer, wait_until
 from tests.service import samples
 from tests.service.api import Api, api_process
-from worker.contract.errors import SettingsError
-from worker.contract.settings import Settings, variable
+from worker.store.errors import SettingsError
+from worker.store.settings import Settings, variable
 
 
 def values(text: str, name: str) -> dict[str, float]:

@@ -17,7 +17,7 @@ from service.security import Keyring, Principal, RateLimit, Scope, check_binding
 from tests.servers import ROOT, RedisServer, wait_until
 from tests.service import samples
 from tests.service.api import Api, api_process
-from worker.contract.errors import SettingsError
+from worker.store.errors import SettingsError
 
 
 def line(token: str, tenant: str = "acme", scope: str = "fit") -> str:

@@ -24,9 +24,9 @@ from service.upload import Reception, UploadOptions
 from tests.servers import RedisServer, redis_server, wait_until
 from tests.service import samples
 from tests.service.api import Api, api_process
-from worker.contract.errors import StoreFull
-from worker.contract.settings import Settings
-from worker.contract.store import open_store
+from worker.engine import open_engine
+from worker.store.errors import StoreFull
+from worker.store.settings import Settings
 
 LIMITS = Limits(bytes=1 << 30, rows=10**7, columns=1000)
 PIECE_BYTES = 1 << 20
@@ -98,7 +98,7 @@ def test_memory_is_bounded_by_blocks(
         monkeypatch.setattr(f"service.{module}.SPILL_BYTES", MEGABYTE)
     X, y = matrix(60_000, 100)
     body = BODIES[media_type](X, y)
-    store = open_store(Settings(redis_url=alone[0].url))
+    store = open_engine(Settings(redis_url=alone[0].url))
     target = None if media_type.endswith("npz") else "label"
     options = UploadOptions(CsvOptions(target=target))
     arrow = pa.default_memory_pool()

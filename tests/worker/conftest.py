@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers import RedisServer, redis_server
-from worker.contract.settings import Settings
-from worker.contract.store import Store, open_store
+from worker.engine import Engine, open_engine
+from worker.store.settings import Settings
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +24,8 @@ def settings(server: RedisServer) -> Settings:
 
 
 @pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = open_store(settings)
+def store(settings: Settings) -> Iterator[Engine]:
+    store = open_engine(settings)
     yield store
     store.close()
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from worker.contract.records import DatasetRecord, FitSubmission
-from worker.contract.store import Store
-from worker.library import Array
+from worker.engine import Engine
+from worker.engine.library import Array
+from worker.store.records import DatasetRecord, FitSubmission
 
 
 def two_blobs(n_rows: int = 40, n_features: int = 3, seed: int = 0) -> tuple[Array, Array]:
@@ -18,7 +18,7 @@ def two_blobs(n_rows: int = 40, n_features: int = 3, seed: int = 0) -> tuple[Arr
     return random.standard_normal((n_rows, n_features)) + 2 * (y == "right")[:, None], y
 
 
-def stored_dataset(store: Store, tenant: str) -> DatasetRecord:
+def stored_dataset(store: Engine, tenant: str) -> DatasetRecord:
     """Two blobs, stored."""
     return store.datasets.create(tenant, *two_blobs())[0]
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from melm.plan import NothingFitted, Plan, Result, Stage, Stopped, Unit
 from worker.app import run_worker
-from worker.contract.codec import encode
-from worker.contract.records import DatasetRecord, FitRecord
-from worker.contract.settings import Settings
-from worker.contract.table_part import TablePart
-from worker.library import Array
+from worker.engine.codec import encode
+from worker.engine.library import Array
+from worker.store.records import DatasetRecord, FitRecord
+from worker.store.settings import Settings
+from worker.store.table_part import TablePart
 
 
 @dataclass(frozen=True)

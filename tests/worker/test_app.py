@@ -6,7 +6,7 @@ import sys
 from tests.servers import ROOT
 from tests.worker.stand_in import StandIn
 from worker.app import create_app
-from worker.contract.settings import Settings
+from worker.store.settings import Settings
 
 
 def test_numerical_libraries_get_one_thread() -> None:

@@ -19,10 +19,10 @@ from melm.model import file as model_file
 from melm.plan import Result, Stage, run_plan
 from tests.servers import ROOT, RedisServer, redis_server, wait_until, worker_process
 from tests.worker.samples import two_blobs
-from worker.contract.dispatch import CeleryDispatcher
-from worker.contract.records import FitRecord, FitSubmission, Status
-from worker.contract.settings import Settings
-from worker.contract.store import Store, open_store
+from worker.engine import Engine, open_engine
+from worker.engine.dispatch import CeleryDispatcher
+from worker.store.records import FitRecord, FitSubmission, Status
+from worker.store.settings import Settings
 
 VALIDATION = {"folds": 3, "repeats": 1}
 
@@ -38,13 +38,13 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def own(running: RedisServer) -> Iterator[Store]:
-    store = open_store(Settings(redis_url=running.url))
+def own(running: RedisServer) -> Iterator[Engine]:
+    store = open_engine(Settings(redis_url=running.url))
     yield store
     store.close()
 
 
-def fitted(store: Store, params: dict[str, Any], validation: dict[str, int] | None) -> FitRecord:
+def fitted(store: Engine, params: dict[str, Any], validation: dict[str, int] | None) -> FitRecord:
     dataset, _ = store.datasets.create("default", *two_blobs(60, 4), feature_names=["a", "b", "c", "d"])
     asked = FitSubmission(dataset_id=dataset.id, method="melm", params=params, validation=validation, force=True)
     fit, _ = store.fits.submit("default", asked)
@@ -54,7 +54,7 @@ def fitted(store: Store, params: dict[str, Any], validation: dict[str, int] | No
 
 
 @pytest.mark.parametrize("validation", [None, VALIDATION], ids=["alone", "validated"])
-def test_a_fit_is_the_librarys_own_bit_for_bit(own: Store, validation: dict[str, int] | None) -> None:
+def test_a_fit_is_the_librarys_own_bit_for_bit(own: Engine, validation: dict[str, int] | None) -> None:
     parameters = METHODS["melm"].Parameters(n_starts=4, seed=3)
     fit = fitted(own, parameters.model_dump(mode="json"), validation)
     assert fit.status is Status.SUCCEEDED, fit.error

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays as array_strategy
 
 from melm.remote import arrays
 from melm.remote.arrays import Array
-from worker.contract import dataset_hash
+from worker.store import dataset_hash
 
 ROWS = array_strategy(st.sampled_from([np.float32, np.float64]), (3, 2), elements=st.floats(-1e3, 1e3, width=32))
 LABELS = st.sampled_from(

@@ -1,0 +1,250 @@
+"""The runner by itself: messages in a list, no Celery, one process."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from melm.plan import Fold, Result, Stage, Unit, run_plan
+from tests.servers import RedisServer
+from tests.worker.samples import stored_dataset, submission, two_blobs
+from tests.worker.stand_in import StandIn
+from worker.engine import Engine
+from worker.engine.codec import decode
+from worker.engine.runner import Runner, unit_arguments, unit_from_arguments
+from worker.store.records import FitRecord, Lease, Status
+
+
+class Queue:
+    """A dispatcher whose messages stay in the process."""
+
+    def __init__(self) -> None:
+        self.messages: deque[tuple[str, str]] = deque()
+        self.n_sent = 0
+        self.works = True
+
+    def send(self, tenant: str, fit_id: str, n_messages: int = 1) -> bool:
+        self.messages.extend([(tenant, fit_id)] * n_messages * self.works)
+        self.n_sent += n_messages
+        return self.works
+
+
+class Hold:
+    """A keeper that is told when to stop."""
+
+    def __init__(self) -> None:
+        self.lease: Lease | None = None
+        self.stopping = self.lost = self.out_of_time = False
+
+    def hold(self, lease: Lease | None) -> None:
+        self.lease = lease
+
+    def should_stop(self) -> bool:
+        return self.stopping or self.lost or self.out_of_time
+
+    def is_stopping(self) -> bool:
+        return self.stopping
+
+    def is_out_of_time(self) -> bool:
+        return self.out_of_time
+
+
+class Bench:
+    """Everything a runner needs, and a fit to run."""
+
+    def __init__(self, store: Engine, tenant: str, library: StandIn | None = None) -> None:
+        self.store, self.tenant = store, tenant
+        self.queue, self.keeper = Queue(), Hold()
+        self.library = library or StandIn()
+        self.runner = Runner(store, self.queue, self.library, self.keeper, "here/1/1")
+
+    def submit(self, **params: Any) -> FitRecord:
+        fit, _ = self.store.fits.submit(self.tenant, submission(stored_dataset(self.store, self.tenant), **params))
+        self.queue.send(self.tenant, fit.id)
+        return fit
+
+    def run(self, fit: FitRecord) -> FitRecord:
+        """Work until no message is left."""
+        while self.queue.messages:
+            self.runner.take_turn(*self.queue.messages.popleft())
+        return self.store.fits.get(self.tenant, fit.id)
+
+    def projection(self, fit: FitRecord) -> bytes:
+        assert fit.model_id is not None
+        V = decode(self.store.models.file(self.tenant, fit.model_id))["projection"]
+        assert isinstance(V, np.ndarray)
+        return V.tobytes()
+
+
+@pytest.fixture
+def bench(store: Engine, tenant: str) -> Bench:
+    return Bench(store, tenant)
+
+
+def locally(fit: FitRecord) -> bytes:
+    """The same fit without any store."""
+    X, _ = two_blobs()
+
+    def run_stage(stage: Stage) -> list[Result | None]:
+        return [StandIn().run(fit, X, unit, lambda: False) for unit in stage.units]
+
+    return run_plan(StandIn().plan(fit, X), run_stage).projection.tobytes()
+
+
+def test_a_fit_gives_what_the_library_gives(bench: Bench) -> None:
+    fit = bench.run(bench.submit(n_starts=7))
+    assert fit.status is Status.SUCCEEDED
+    assert bench.projection(fit) == locally(fit)
+    assert fit.starts_done == 7
+    assert bench.keeper.lease is None
+    card = bench.store.models.card(bench.tenant, fit.model_id or "")
+    assert card["n_starts"] == 7
+
+
+def test_a_fit_in_one_turn_needs_few_messages(bench: Bench) -> None:
+    bench.run(bench.submit(n_starts=6))
+    assert bench.queue.n_sent == 1 + 1 + 1  # to begin, and one more per stage to fill the window of two
+
+
+def test_turns_end_so_that_others_have_theirs(bench: Bench, tmp_path: Path) -> None:
+    fits = [bench.submit(n_starts=n, seconds=0.3, trace=str(tmp_path)) for n in (4, 2)]
+    bench.run(fits[0])
+    order = [path.name.split()[0] for path in sorted(tmp_path.iterdir(), key=lambda path: int(path.name.split()[-1]))]
+    assert len(order) == 4 + 2 + 2 + 2
+    assert order.index(fits[1].id) <= 2  # although the first fit had units left
+    assert order.count(fits[1].id) == 4
+
+
+def test_a_unit_that_fails_leaves_the_fit_to_the_others(bench: Bench) -> None:
+    fit = bench.run(bench.submit(errors=["search 1"]))
+    assert fit.status is Status.SUCCEEDED
+    assert bench.store.models.card(bench.tenant, fit.model_id or "")["n_starts"] == 3
+    again = submission(stored_dataset(bench.store, bench.tenant), errors=["search 1"])
+    assert bench.store.fits.submit(bench.tenant, again)[0].id != fit.id  # not whole: never reused
+
+
+def test_a_fit_of_which_all_units_fail_says_why(bench: Bench) -> None:
+    fit = bench.run(bench.submit(n_starts=2, errors=["search 0", "search 1"]))
+    assert fit.status is Status.FAILED
+    assert fit.error is not None
+    assert (fit.error.type, fit.error.message) == ("ArithmeticError", "search 0 does not converge")
+
+
+def test_a_plan_that_breaks_fails_the_fit(bench: Bench) -> None:
+    fit = bench.run(bench.submit(breaks=True))
+    assert fit.status is Status.FAILED
+    assert fit.error is not None
+    assert fit.error.type == "ArithmeticError"
+
+
+def test_a_model_that_cannot_be_stored_fails_the_fit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.library, "dump", lambda model: 1 / 0)
+    fit = bench.run(bench.submit())
+    assert fit.status is Status.FAILED
+    assert fit.error is not None
+    assert fit.error.type == "ZeroDivisionError"
+
+
+def test_a_damaged_dataset_fails_the_fit(bench: Bench, server: RedisServer) -> None:
+    fit = bench.submit()
+    server.client.hdel(f"melm:{{{bench.tenant}}}:dataset:{fit.dataset_id}:blocks", "0")
+    fit = bench.run(fit)
+    assert fit.status is Status.FAILED
+    assert fit.error is not None
+    assert fit.error.type == "Damaged"
+    assert bench.store.units.leases(bench.tenant) == []
+
+
+def test_a_unit_out_of_time_is_given_up(bench: Bench) -> None:
+    fit = bench.submit(n_starts=1, seconds=0.01)
+    bench.keeper.out_of_time = True
+    fit = bench.run(fit)
+    assert fit.error is not None
+    assert (fit.status, fit.error.type) == (Status.FAILED, "OutOfTime")
+
+
+def test_a_process_that_stops_gives_its_unit_back(bench: Bench) -> None:
+    fit = bench.submit(n_starts=1, seconds=0.01)
+    bench.keeper.stopping = True
+    bench.runner.take_turn(*bench.queue.messages.popleft())
+    assert list(bench.queue.messages) == [(bench.tenant, fit.id)]
+    assert bench.store.units.leases(bench.tenant) == []
+    bench.keeper.stopping = False
+    fit = bench.run(fit)
+    assert (fit.status, fit.recoveries) == (Status.SUCCEEDED, 0)
+
+
+class Interrupted(StandIn):
+    """Does something in the middle of a unit."""
+
+    def __init__(self, at: str, do: Callable[[], None]) -> None:
+        self.at, self.do = at, do
+
+    def run(self, fit: FitRecord, data: Any, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+        if unit.name == self.at:
+            self.do()
+        return super().run(fit, data, unit, should_stop)
+
+
+def interrupted(store: Engine, tenant: str, at: str, do: Callable[[Bench], None]) -> Bench:
+    bench = Bench(store, tenant)
+    bench.runner = Runner(store, bench.queue, Interrupted(at, lambda: do(bench)), bench.keeper, "here/1/1")
+    return bench
+
+
+def test_a_cancel_in_the_middle_ends_it(store: Engine, tenant: str) -> None:
+    def cancel(bench: Bench) -> None:
+        assert bench.keeper.lease is not None
+        store.fits.cancel(tenant, bench.keeper.lease.fit_id)
+
+    bench = interrupted(store, tenant, "search 2", cancel)
+    fit = bench.run(bench.submit())
+    assert (fit.status, fit.model_id) == (Status.CANCELED, None)
+
+
+def test_keep_best_in_the_middle_gives_the_best_so_far(store: Engine, tenant: str) -> None:
+    def keep_best(bench: Bench) -> None:
+        assert bench.keeper.lease is not None
+        store.fits.cancel(tenant, bench.keeper.lease.fit_id, keep_best=True)
+        bench.queue.send(tenant, bench.keeper.lease.fit_id)
+
+    bench = interrupted(store, tenant, "search 2", keep_best)
+    fit = bench.run(bench.submit(n_starts=8))
+    assert fit.status is Status.SUCCEEDED
+    assert store.models.card(tenant, fit.model_id or "")["n_starts"] == 1
+    assert store.fits.submit(tenant, submission(stored_dataset(store, tenant), n_starts=8))[0].id != fit.id
+
+
+def test_a_retry_goes_on_from_what_is_done(store: Engine, tenant: str, tmp_path: Path) -> None:
+    def cancel(bench: Bench) -> None:
+        assert bench.keeper.lease is not None
+        store.fits.cancel(tenant, bench.keeper.lease.fit_id)
+
+    first = interrupted(store, tenant, "polish 0", cancel)
+    first.run(fit := first.submit(n_starts=2, trace=str(tmp_path)))
+    assert store.fits.get(tenant, fit.id).status is Status.CANCELED
+    second = Bench(store, tenant)
+    store.fits.retry(tenant, fit.id)
+    second.queue.send(tenant, fit.id)
+    again = second.run(fit)
+    assert again.status is Status.SUCCEEDED
+    names = sorted(path.name.split(" ", 1)[1].rsplit(" ", 2)[0] for path in tmp_path.iterdir())
+    assert [name for name in names if name.startswith("search")] == ["search 0", "search 1"]
+    assert second.projection(again) == locally(fit)
+
+
+def test_without_a_broker_the_turn_goes_on_to_the_end(bench: Bench) -> None:
+    fit = bench.submit(n_starts=4, seconds=0.3)
+    bench.queue.works = False
+    fit = bench.run(fit)
+    assert fit.status is Status.SUCCEEDED
+
+
+def test_a_unit_comes_back_from_the_store_as_it_was() -> None:
+    unit = Unit("u", {"a": [1.5]}, (Fold(1, 5, 7), Fold(0, 3, 8)), start=2)
+    assert unit_from_arguments("u", unit_arguments(unit)) == unit

@@ -1,0 +1,28 @@
+"""The engine: the store, and the fits that live in it."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from worker.engine.expiry import Expiry
+from worker.engine.fits import Fits
+from worker.engine.units import Units
+from worker.engine.workers import Workers
+from worker.store import Store
+from worker.store.settings import Settings
+
+
+class Engine(Store):
+    """A store that moves fits: their owner's view, the workers' view, and what looks after both."""
+
+    def __init__(self, settings: Settings, library_version: str) -> None:
+        super().__init__(settings)
+        self.fits = Fits(self.connection, library_version)
+        self.units = Units(self.connection)
+        self.workers = Workers(self.connection)
+        self.expiry = Expiry(self.connection)
+
+
+def open_engine(settings: Settings) -> Engine:
+    """An engine on the configured server. Nothing connects before the first call."""
+    return Engine(settings, library_version=version("melm"))

@@ -1,0 +1,42 @@
+"""Expiry: what is past its time is removed, and remembered as gone."""
+
+from __future__ import annotations
+
+from worker.engine.scripts import script
+from worker.store.connection import Connection, timestamp
+from worker.store.datasets import Datasets
+from worker.store.errors import ContractError
+from worker.store.keys import key
+from worker.store.models import Models
+
+BATCH = 100
+
+
+class Expiry:
+    """Removes what has expired. A dataset in use and a model with an alias stay until that changes."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._datasets = Datasets(connection)
+        self._models = Models(connection)
+
+    def sweep(self, tenant: str) -> int:
+        """Remove what is past its time; answers how many."""
+        now = timestamp(self._connection.now())
+        ids = self._connection.call("ZRANGEBYSCORE", key(tenant, "expiries"), "-inf", now, "LIMIT", 0, BATCH)
+        return sum(self._remove(tenant, id.decode()) for id in ids)
+
+    def _remove(self, tenant: str, id: str) -> bool:
+        try:
+            if id.startswith("ds_"):
+                self._datasets.delete(tenant, id, reason="expired")
+            elif id.startswith("mdl_"):
+                self._models.delete(tenant, id, reason="expired")
+            else:
+                self._connection.run(script("expire"), tenant, {"fit": id, **self._connection.tombstone_arguments()})
+        except ContractError:
+            # Still in use: looked at again a minute later, so that it does not stand in the way of others.
+            later = timestamp(self._connection.now()) + 60_000
+            self._connection.call("ZADD", key(tenant, "expiries"), "XX", later, id)
+            return False
+        return True

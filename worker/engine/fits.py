@@ -1,0 +1,206 @@
+"""Fits as their owner sees them: submit, look, cancel, retry, events."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+
+from worker.engine.scripts import script
+from worker.engine.upgrade import upgraded
+from worker.store.connection import Connection, from_timestamp, milliseconds
+from worker.store.datasets import Datasets
+from worker.store.errors import Conflict, IdempotencyMismatch, TooManyFits
+from worker.store.identifier import new_id
+from worker.store.keys import key
+from worker.store.records import (
+    SCHEMA_VERSION,
+    Event,
+    FitError,
+    FitRecord,
+    FitSubmission,
+    Idempotency,
+    Outcome,
+    Page,
+    Status,
+)
+
+RETRY_AFTER_SECONDS = 10
+
+
+class Fits:
+    """The fits of all tenants. Whoever submits, retries or keeps the best sends a message afterwards."""
+
+    def __init__(self, connection: Connection, library_version: str) -> None:
+        self._connection = connection
+        self._datasets = Datasets(connection)
+        self._library_version = library_version
+
+    def submit(
+        self, tenant: str, submission: FitSubmission, *, idempotency: Idempotency | None = None
+    ) -> tuple[FitRecord, Outcome]:
+        """Store a fit, or find the one that answers the request already."""
+        self._connection.refuse_when_full()
+        settings = self._connection.settings
+        dataset = self._datasets.get(tenant, submission.dataset_id)
+        meta = {
+            "schema_version": str(SCHEMA_VERSION),
+            "dataset_id": dataset.id,
+            "dataset_hash": dataset.content_hash,
+            "method": submission.method,
+            "params": json.dumps(submission.params),
+            "validation": json.dumps(submission.validation),
+            "library_version": self._library_version,
+            "metadata": json.dumps(submission.metadata),
+            "attempts": "1",
+            "equal_key": equal_key(submission, dataset.content_hash, self._library_version),
+        }
+        if submission.name is not None:
+            meta["name"] = submission.name
+        if submission.n_starts is not None:
+            meta["n_starts"] = str(submission.n_starts)
+        if submission.time_budget_seconds is not None:
+            meta["time_budget_ms"] = str(milliseconds(submission.time_budget_seconds))
+        if settings.fit_lifetime_seconds:
+            meta["lifetime_ms"] = str(milliseconds(settings.fit_lifetime_seconds))
+        arguments = {
+            "fit": new_id("fit"),
+            "meta": meta,
+            "force": submission.force,
+            "grace_ms": milliseconds(settings.grace_seconds),
+            "max_active": settings.max_active_fits,
+            "max_queued": settings.max_queued_fits,
+            **self._connection.idempotency_arguments(idempotency),
+        }
+        answer, *rest = self._connection.run(script("submit"), tenant, arguments)
+        if answer == "mismatch":
+            raise IdempotencyMismatch("This idempotency key was used with another body.")
+        if answer == "no dataset":
+            self._connection.raise_missing("dataset", tenant, dataset.id)
+        if answer == "too many":
+            raise TooManyFits(f"There are too many {rest[0].decode()} fits.", RETRY_AFTER_SECONDS)
+        return self.get(tenant, rest[0].decode()), Outcome(answer)
+
+    def get(self, tenant: str, id: str) -> FitRecord:
+        """A fit as it stands now."""
+        values = self._connection.call("HGETALL", key(tenant, "fit", id, "meta"))
+        if not values:
+            self._connection.raise_missing("fit", tenant, id)
+        return fit_record(id, values)
+
+    def page(
+        self,
+        tenant: str,
+        *,
+        status: Status | None = None,
+        name: str | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> Page[FitRecord]:
+        """Some of the fits, newest first. A filter by name and status may give a page that is not full."""
+        index = key(tenant, "fits")
+        if name is not None:
+            index = key(tenant, "fits", "name", name)
+        elif status is not None:
+            index = key(tenant, "fits", "status", status)
+        ids = self._connection.page_ids(index, limit, cursor)
+        values = self._connection.call_many([("HGETALL", key(tenant, "fit", id, "meta")) for id in ids[:limit]])
+        records = [fit_record(id, value) for id, value in zip(ids, values, strict=False) if value]
+        matching = [record for record in records if status is None or record.status is status]
+        return Page(data=matching, next_cursor=ids[limit - 1] if len(ids) > limit else None)
+
+    def cancel(self, tenant: str, id: str, *, keep_best: bool = False) -> tuple[FitRecord, bool]:
+        """End a fit early; tells whether it had not ended before.
+
+        Without `keep_best`, or when nothing is done yet, it is canceled at once; else it soon ends with the best.
+        """
+        settings = self._connection.settings
+        arguments = {"fit": id, "keep_best": keep_best, "grace_ms": milliseconds(settings.grace_seconds)}
+        (answer,) = self._connection.run(script("cancel"), tenant, arguments)
+        if answer == "missing":
+            self._connection.raise_missing("fit", tenant, id)
+        return self.get(tenant, id), answer == "canceled"
+
+    def retry(self, tenant: str, id: str) -> FitRecord:
+        """Begin a failed or canceled fit again, with the results it has."""
+        self._connection.refuse_when_full()
+        settings = self._connection.settings
+        arguments = {
+            "fit": id,
+            "grace_ms": milliseconds(settings.grace_seconds),
+            "max_active": settings.max_active_fits,
+        }
+        answer, *rest = self._connection.run(script("retry"), tenant, arguments)
+        if answer == "missing":
+            self._connection.raise_missing("fit", tenant, id)
+        if answer == "conflict":
+            raise Conflict(f"The fit {id!r} is {rest[0].decode()}: only a failed or canceled one can be retried.")
+        if answer == "no dataset":
+            self._connection.raise_missing("dataset", tenant, rest[0].decode())
+        if answer == "too many":
+            raise TooManyFits("There are too many active fits.", RETRY_AFTER_SECONDS)
+        return self.get(tenant, id)
+
+    def events(self, tenant: str, id: str, *, after: str = "0", limit: int = 100) -> list[Event]:
+        """What happened to a fit after the event with that id."""
+        commands = [
+            ("EXISTS", key(tenant, "fit", id, "meta")),
+            ("XRANGE", key(tenant, "fit", id, "events"), f"({after}", "+", "COUNT", limit),
+        ]
+        exists, entries = self._connection.call_many(commands)
+        if not exists:
+            self._connection.raise_missing("fit", tenant, id)
+        return parse_events(entries)
+
+
+def equal_key(submission: FitSubmission, dataset_hash: str, library_version: str) -> str:
+    """What two fits must share to have the same model."""
+    parts = [dataset_hash, submission.method, submission.params, submission.validation, library_version]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def fit_record(id: str, values: Mapping[bytes, bytes]) -> FitRecord:
+    """The record of a fit from the fields that the scripts keep."""
+    text = upgraded(id, {name.decode(): value.decode() for name, value in values.items()})
+    times = {name: from_timestamp(int(float(text[name]))) if name in text else None for name in TIMES}
+    return FitRecord.model_validate(
+        {
+            "id": id,
+            "schema_version": text["schema_version"],
+            "name": text.get("name"),
+            "metadata": json.loads(text["metadata"]),
+            "dataset_id": text["dataset_id"],
+            "dataset_hash": text["dataset_hash"],
+            "method": text["method"],
+            "params": json.loads(text["params"]),
+            "validation": json.loads(text["validation"]),
+            "library_version": text["library_version"],
+            "status": text["status"],
+            "stage": text.get("stage"),
+            "n_starts": text.get("n_starts"),
+            "starts_done": text.get("starts_done", 0),
+            "best_divergence": text.get("best_divergence"),
+            "attempts": text["attempts"],
+            "recoveries": text.get("recoveries", 0),
+            "cancel": text.get("cancel", ""),
+            "error": FitError.model_validate_json(text["error"]) if "error" in text else None,
+            "model_id": text.get("model_id"),
+            **times,
+        }
+    )
+
+
+TIMES = ("created_at", "started_at", "ended_at", "expires_at", "deadline")
+
+
+def parse_events(entries: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> list[Event]:
+    """Events from the entries of a stream."""
+    return [
+        Event(
+            id=id.decode(),
+            type=fields[b"type"].decode(),
+            at=from_timestamp(int(id.split(b"-")[0])),
+            data=json.loads(fields[b"data"]),
+        )
+        for id, fields in entries
+    ]

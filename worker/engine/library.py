@@ -1,0 +1,34 @@
+"""What the runner needs of a numerical library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from melm.plan import Plan, Result, Unit
+from worker.store.records import DatasetRecord, FitRecord
+from worker.store.table_part import TablePart
+
+Array = npt.NDArray[Any]
+
+
+class Library(Protocol):
+    """Plans fits, runs their units, turns a model into bytes. All of it depends on its arguments alone."""
+
+    def prepare(self, record: DatasetRecord, X: Array, y: Array, part: TablePart | None) -> Any:
+        """A dataset in the form in which it is kept in memory, and given to the other two."""
+        ...
+
+    def plan(self, fit: FitRecord, data: Any) -> Plan[Any]:
+        """The plan of a fit."""
+        ...
+
+    def run(self, fit: FitRecord, data: Any, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+        """What one unit gives. Raises `Stopped` soon after it is told to stop."""
+        ...
+
+    def dump(self, model: Any) -> tuple[bytes, dict[str, Any]]:
+        """A model's file and its card."""
+        ...

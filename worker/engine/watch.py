@@ -1,0 +1,158 @@
+"""Waiting for fits without a thread or a connection per waiter.
+
+The scripts publish the id of every fit that something happens to. One subscriber per process hears all of it and wakes
+whoever waits for that fit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from worker.engine.fits import fit_record, parse_events
+from worker.store.connection import client_options, translated
+from worker.store.errors import Gone, NotFound
+from worker.store.keys import PREFIX, key
+from worker.store.records import Event, FitRecord
+from worker.store.settings import Settings
+
+LOOK_SECONDS = 5.0  # a waiter looks this often even when it hears nothing
+LOOKS_PER_SECOND = 1000.0  # of all waiters of a process, when a fit that many watch has much to tell
+MAX_CONNECTIONS = 16
+
+
+class Watch:
+    """An asynchronous view of fits. Use it as a context: it owns the process's subscription."""
+
+    def __init__(self, settings: Settings) -> None:
+        pool = redis.asyncio.BlockingConnectionPool.from_url(
+            settings.redis_url,
+            max_connections=MAX_CONNECTIONS,
+            timeout=settings.store_timeout_seconds,
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,)),
+            **client_options(settings),
+        )
+        self._client = redis.asyncio.Redis(connection_pool=pool)
+        self._waiters: defaultdict[tuple[str, str], set[asyncio.Event]] = defaultdict(set)
+        self._listener: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._listener = asyncio.create_task(self._listen())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
+            await asyncio.gather(self._listener, return_exceptions=True)
+        await self._client.aclose()
+        await self._client.connection_pool.disconnect()
+
+    async def ping(self) -> None:
+        """Raise StoreUnavailable unless the server answers."""
+        await self._call("PING")
+
+    async def fit(self, tenant: str, id: str) -> FitRecord:
+        """A fit as it stands now."""
+        values = await self._call("HGETALL", key(tenant, "fit", id, "meta"))
+        if not values:
+            await self._raise_missing(tenant, id)
+        return fit_record(id, values)
+
+    async def ended(self, tenant: str, id: str, timeout_seconds: float) -> FitRecord:
+        """The fit once it has ended, or as it stands when the time is up."""
+        deadline = time.monotonic() + timeout_seconds
+        with _Waiter(self._waiters, tenant, id) as waiter:
+            while (fit := await self.fit(tenant, id)).is_active and time.monotonic() < deadline:
+                await waiter.wait(deadline - time.monotonic())
+        return fit
+
+    async def next_events(
+        self, tenant: str, id: str, *, after: str = "0", timeout_seconds: float = 15.0, limit: int = 100
+    ) -> list[Event]:
+        """The events after that one, as soon as there are any; none when the time is up."""
+        deadline = time.monotonic() + timeout_seconds
+        with _Waiter(self._waiters, tenant, id) as waiter:
+            while not (events := await self._events(tenant, id, after, limit)) and time.monotonic() < deadline:
+                await waiter.wait(deadline - time.monotonic())
+        return events
+
+    async def events(self, tenant: str, id: str, *, after: str = "0") -> AsyncIterator[Event]:
+        """Every event after that one, until the fit has ended."""
+        while True:
+            events = await self.next_events(tenant, id, after=after)
+            for event in events:
+                yield event
+                after = event.id
+            if not (await self.fit(tenant, id)).is_active and not await self._events(tenant, id, after, 1):
+                return
+
+    async def _events(self, tenant: str, id: str, after: str, limit: int) -> list[Event]:
+        entries = await self._call("XRANGE", key(tenant, "fit", id, "events"), f"({after}", "+", "COUNT", limit)
+        if not entries and not await self._call("EXISTS", key(tenant, "fit", id, "meta")):
+            await self._raise_missing(tenant, id)
+        return parse_events(entries)
+
+    async def _raise_missing(self, tenant: str, id: str) -> None:
+        reason = await self._call("GET", key(tenant, "tombstone", id))
+        raise NotFound("fit", id) if reason is None else Gone("fit", id, reason.decode())
+
+    async def _call(self, *command: Any) -> Any:
+        with translated():
+            return await self._client.execute_command(*command)  # type: ignore[no-untyped-call]
+
+    async def _listen(self) -> None:
+        """Hear of every fit; after each new connection wake everybody, since something may have been missed."""
+        while True:
+            try:
+                async with self._client.pubsub(ignore_subscribe_messages=True) as pubsub:
+                    await pubsub.psubscribe(f"{PREFIX}:{{*}}:events")
+                    self._wake(*self._waiters)
+                    while True:
+                        message = await pubsub.get_message(timeout=LOOK_SECONDS)
+                        if message is not None:
+                            tenant = message["channel"].decode().split("{", 1)[1].rsplit("}", 1)[0]
+                            self._wake((tenant, message["data"].decode()))
+            except (redis.exceptions.RedisError, OSError):
+                await asyncio.sleep(0.2)
+
+    def _wake(self, *fits: tuple[str, str]) -> None:
+        for fit in fits:
+            for event in self._waiters.get(fit, ()):
+                event.set()
+
+
+class _Waiter:
+    """One wait for one fit. Made before the first look, so that nothing falls between look and wait."""
+
+    def __init__(self, waiters: defaultdict[tuple[str, str], set[asyncio.Event]], tenant: str, id: str) -> None:
+        self._waiters = waiters
+        self._fit = (tenant, id)
+        self._event = asyncio.Event()
+
+    def __enter__(self) -> Self:
+        self._waiters[self._fit].add(self._event)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._waiters[self._fit].discard(self._event)
+        if not self._waiters[self._fit]:
+            del self._waiters[self._fit]
+
+    async def wait(self, timeout_seconds: float) -> None:
+        """Until something happens to the fit, or a while has passed. Many who wait look less often, each in turn."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), max(min(timeout_seconds, LOOK_SECONDS), 0))
+            await asyncio.sleep(sum(map(len, self._waiters.values())) / LOOKS_PER_SECOND)
+        self._event.clear()

@@ -1,0 +1,170 @@
+"""The connection to the server: keys, scripts, and one translation of what can go wrong."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib import resources
+from typing import Any, NoReturn
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from worker.store.errors import Gone, NotFound, StoreFull, StoreUnavailable
+from worker.store.keys import TENANTS, key
+from worker.store.records import Idempotency
+from worker.store.settings import Settings
+
+FULL = 0.9  # of the server's memory limit: beyond it nothing new is taken, so that running fits can end
+
+
+@cache
+def script(name: str) -> str:
+    """The text of a script of the store by its path, `dataset/create`."""
+    return join_script((resources.files("worker.store") / "scripts" / f"{name}.lua").read_text())
+
+
+def join_script(*texts: str) -> str:
+    """A script, with what it shares with others put before it, and first what all of them share."""
+    tenant = (resources.files("worker.store") / "scripts" / "tenant.lua").read_text()
+    *shared, body = texts
+    flags, body = body.split("\n", 1) if body.startswith("#!") else ("#!lua", body)
+    return "\n".join([flags, tenant, *shared, body])
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the client's errors into the store's."""
+    try:
+        yield
+    except redis.exceptions.OutOfMemoryError as error:
+        raise StoreFull("The store is full.") from error
+    except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError) as error:
+        raise StoreUnavailable("The store does not answer.") from error
+    except redis.exceptions.ResponseError as error:
+        # A script reports an inner error in its own words. A server that starts or follows another takes no writes.
+        if "OOM" in str(error):
+            raise StoreFull("The store is full.") from error
+        if str(error).startswith(("MISCONF", "READONLY", "MASTERDOWN", "LOADING", "BUSY", "NOREPLICAS", "TRYAGAIN")):
+            raise StoreUnavailable("The store takes no writes now.") from error
+        raise
+
+
+def client_options(settings: Settings) -> dict[str, Any]:
+    """How every client of the store connects."""
+    return {
+        "socket_timeout": settings.store_timeout_seconds,
+        "socket_connect_timeout": settings.store_timeout_seconds,
+        "health_check_interval": 10,
+    }
+
+
+class Connection:
+    """A pooled, thread-safe client that runs commands and scripts."""
+
+    def __init__(self, settings: Settings) -> None:
+        # One more try, for a pooled connection that the server has closed since. Every script may be sent twice.
+        retry = Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,))
+        self.settings = settings
+        self.client = redis.Redis.from_url(settings.redis_url, retry=retry, **client_options(settings))
+        self._scripts: dict[str, Any] = {}
+        self._tenants: set[str] = set()
+        self._fullness = (float("-inf"), False)
+
+    def call(self, *command: Any) -> Any:
+        """One command."""
+        with translated():
+            return self.client.execute_command(*command)  # type: ignore[no-untyped-call]
+
+    def call_many(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Several commands in one round trip, not as one step."""
+        with translated(), self.client.pipeline(transaction=False) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
+            return pipeline.execute()
+
+    def run(self, script: str, tenant: str, arguments: dict[str, Any], *values: bytes) -> list[Any]:
+        """One script: named arguments as JSON, large values as bytes. The first item answered says what happened."""
+        if script not in self._scripts:
+            self._scripts[script] = self.client.register_script(script)
+        with translated():
+            answer = self._scripts[script](keys=[key(tenant)], args=[json.dumps(arguments), *values])
+        return [item.decode() if index == 0 and isinstance(item, bytes) else item for index, item in enumerate(answer)]
+
+    def now(self) -> datetime:
+        """The server's time, to the millisecond: the only clock that counts."""
+        seconds, microseconds = self.call("TIME")
+        return from_timestamp(int(seconds) * 1000 + int(microseconds) // 1000)
+
+    def add_tenant(self, tenant: str) -> None:
+        """Make the tenant known to whoever looks after all of them."""
+        if tenant not in self._tenants:
+            self.call("SADD", TENANTS, tenant)
+            self._tenants.add(tenant)
+
+    def tenants(self) -> list[str]:
+        """All tenants that ever stored something."""
+        return sorted(name.decode() for name in self.call("SMEMBERS", TENANTS))
+
+    def refuse_when_full(self) -> None:
+        """Raise StoreFull when the server nears its memory limit."""
+        if self.is_full():
+            raise StoreFull("The store is nearly full and takes nothing new.")
+
+    def is_full(self) -> bool:
+        """Whether the server nears its memory limit. It is asked at most once a second."""
+        asked_at, full = self._fullness
+        if time.monotonic() - asked_at > 1:
+            with translated():
+                memory: Any = self.client.info("memory")
+            full = 0 < memory["maxmemory"] * FULL < memory["used_memory"]
+            self._fullness = (time.monotonic(), full)
+        return full
+
+    def tombstone_arguments(self) -> dict[str, Any]:
+        """What a script that removes something needs to know."""
+        return {"tombstone_ms": milliseconds(self.settings.tombstone_seconds)}
+
+    def idempotency_arguments(self, idempotency: Idempotency | None) -> dict[str, Any]:
+        """What a script that makes something needs to know of the request's key."""
+        return {
+            "idempotency": None if idempotency is None else idempotency.model_dump(),
+            "idempotency_ms": milliseconds(self.settings.idempotency_seconds),
+        }
+
+    def raise_missing(self, kind: str, tenant: str, id: str) -> NoReturn:
+        """Raise Gone where a tombstone stands, else NotFound."""
+        reason = self.call("GET", key(tenant, "tombstone", id))
+        if reason is not None:
+            raise Gone(kind, id, reason.decode())
+        raise NotFound(kind, id)
+
+    def page_ids(self, name: str, limit: int, cursor: str | None) -> list[str]:
+        """Ids of an index, newest first, after the cursor. One more than asked for, when there is one."""
+        below = b"+" if cursor is None else b"(" + cursor.encode()
+        return [id.decode() for id in self.call("ZREVRANGEBYLEX", name, below, "-", "LIMIT", 0, limit + 1)]
+
+
+def milliseconds(seconds: float) -> int:
+    """A duration as the scripts count it."""
+    return max(round(seconds * 1000), 1)
+
+
+def timestamp(at: datetime) -> int:
+    """A moment as the scripts count it: milliseconds since 1970."""
+    return round(at.timestamp() * 1000)
+
+
+def from_timestamp(at: int) -> datetime:
+    """A moment from the scripts' count."""
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
+def expiry(now: datetime, lifetime_seconds: float) -> datetime | None:
+    """When something made now expires; never, for a lifetime of zero."""
+    return now + timedelta(seconds=lifetime_seconds) if lifetime_seconds else None

@@ -1,0 +1,56 @@
+"""The canonical hash of a dataset's content.
+
+`sha256:` and the hexadecimal SHA-256 of these bytes, one after the other:
+
+1. UTF-8 JSON with sorted keys, no spaces and no ASCII escapes, of
+   `{"dtype": "<f8" or "<f4", "feature_names": [...] or null, "labels": [...], "shape": [n, d]}`, and one newline;
+2. the values of X, row by row, little-endian.
+
+A table with text, gaps, ids or groups has more in its header: `"categories": [[...], ...]` (the sorted values of each
+column of text), `"groups": [...] or null`, `"id_name": "..." or null`, `"ids": [...] or null`, `"text_names": [...]`.
+X holds its columns of numbers, with the NaN of bits 7ff8000000000000 for gaps; `feature_names` names all columns and
+`shape` is that of X. After X come the codes of the columns of text (places in `categories`, -1 for gaps), row by row,
+as little-endian 32-bit integers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from worker.store.table_part import TablePart
+
+
+def content_hash(
+    X: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    feature_names: Sequence[str] | None = None,
+    part: TablePart | None = None,
+) -> str:
+    """The hash that names a dataset's content, whoever computes it."""
+    dtype = np.dtype(X.dtype).newbyteorder("<")
+    header: dict[str, Any] = {
+        "dtype": dtype.str,
+        "feature_names": None if feature_names is None else list(feature_names),
+        "labels": y.tolist(),
+        "shape": list(X.shape),
+    }
+    if part is not None:
+        header |= {
+            "categories": part.categories,
+            "groups": None if part.groups is None else part.groups.tolist(),
+            "id_name": part.id_name,
+            "ids": None if part.ids is None else part.ids.tolist(),
+            "text_names": part.text_names,
+        }
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
+    digest.update(b"\n")
+    digest.update(np.ascontiguousarray(X, dtype).data)
+    if part is not None:
+        digest.update(np.ascontiguousarray(part.codes, "<i4").data)
+    return f"sha256:{digest.hexdigest()}"

@@ -1,0 +1,278 @@
+"""Datasets: content-addressed, stored as blocks of rows."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from worker.store.connection import Connection, expiry, milliseconds, script, timestamp
+from worker.store.dataset_hash import content_hash
+from worker.store.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, NotFound, StoreUnavailable
+from worker.store.identifier import new_id
+from worker.store.keys import key
+from worker.store.records import ColumnRecord, DatasetRecord, Idempotency, Page
+from worker.store.table_part import TablePart
+
+Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
+BLOCK_BYTES = 4 << 20
+UNFINISHED_SECONDS = 60  # after its last block, a dataset that was never finished vanishes
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a dataset holds; the part is there where a table holds more than numbers."""
+
+    X: Array
+    y: Array
+    part: TablePart | None
+
+    @property
+    def n_bytes(self) -> int:
+        """What they weigh, in memory or mapped."""
+        return self.X.nbytes + self.y.nbytes + (0 if self.part is None else self.part.n_bytes)
+
+
+def _in_memory(n_bytes: int) -> Bytes:
+    return np.empty(n_bytes, np.uint8)
+
+
+class Datasets:
+    """The datasets of all tenants."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def create(
+        self,
+        tenant: str,
+        X: Array,
+        y: Array,
+        *,
+        feature_names: Sequence[str] | None = None,
+        part: TablePart | None = None,
+        columns: Sequence[ColumnRecord] | None = None,
+        name: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        idempotency: Idempotency | None = None,
+    ) -> tuple[DatasetRecord, bool]:
+        """Store a dataset, or find the one with the same content. Tells whether it was made now.
+
+        Of a table, X are the columns of numbers, `part` is what else it holds, and `columns` describes all its columns.
+        A create that breaks off leaves nothing behind: blocks live for minutes only, until the last step keeps them.
+        """
+        X = np.ascontiguousarray(X, X.dtype.newbyteorder("<"))
+        settings = self._connection.settings
+        now = self._connection.now()
+        classes, counts = np.unique(y, return_counts=True)
+        text_names = () if part is None else part.text_names
+        slices = list(_row_blocks(len(X), X.itemsize * X.shape[1] + 4 * len(text_names)))
+        constant = np.flatnonzero(np.all([(X[0] == X[rows]).all(axis=0) for rows in slices], axis=0))
+        if feature_names is not None and text_names:
+            constant = np.array([j for j, n in enumerate(feature_names) if n not in text_names], int)[constant]
+        record = DatasetRecord(
+            id=new_id("ds"),
+            created_at=now,
+            expires_at=expiry(now, settings.dataset_lifetime_seconds),
+            name=name,
+            metadata=dict(metadata or {}),
+            content_hash=content_hash(X, y, feature_names, part),
+            n_rows=X.shape[0],
+            n_features=X.shape[1] + len(text_names),
+            dtype=X.dtype.name,
+            classes=classes.tolist(),
+            class_counts=counts.tolist(),
+            constant_columns=constant.tolist(),
+            feature_names=None if feature_names is None else list(feature_names),
+            n_bytes=X.nbytes + (0 if part is None else part.codes.nbytes),
+            n_blocks=len(slices),
+            columns=None if columns is None else list(columns),
+            text_names=list(text_names),
+            has_part=part is not None,
+        )
+        existing = self.find(tenant, record.content_hash) if idempotency is None else None
+        if existing is not None:
+            return existing, False
+        self._connection.add_tenant(tenant)
+        place = key(tenant, "dataset", record.id, "blocks")
+        try:
+            self._write(place, "labels", _labels_to_bytes(y, part))
+            for index, rows in enumerate(slices):
+                self._write(place, str(index), _to_bytes(X[rows], None if part is None else part.codes[rows]))
+        except ContractError:
+            with suppress(ContractError):  # away as well: then they vanish by themselves
+                self._connection.call("UNLINK", place)
+            raise
+        arguments = {
+            "id": record.id,
+            "content_hash": record.content_hash,
+            "n_blocks": len(slices),
+            "expires_at": None if record.expires_at is None else timestamp(record.expires_at),
+            **self._connection.idempotency_arguments(idempotency),
+        }
+        answer, *rest = self._connection.run(
+            script("dataset/create"), tenant, arguments, record.model_dump_json().encode()
+        )
+        if answer == "created":
+            return record, True
+        self._connection.call("UNLINK", place)
+        if answer == "mismatch":
+            raise IdempotencyMismatch("This idempotency key was used with another body.")
+        if answer == "incomplete":
+            raise StoreUnavailable("The store lost a part of the dataset while it was written.")
+        return self.get(tenant, rest[0].decode()), False
+
+    def _write(self, place: str, field: str, block: bytes) -> None:
+        """One block, with a short life that begins anew with each of them."""
+        self._connection.refuse_when_full()
+        expire = ("PEXPIRE", place, milliseconds(UNFINISHED_SECONDS))
+        self._connection.call_many([("HSET", place, field, block), expire])
+
+    def find(self, tenant: str, content_hash: str) -> DatasetRecord | None:
+        """The dataset with this content, if there is one."""
+        id = self._connection.call("HGET", key(tenant, "datasets", "hashes"), content_hash)
+        if id is None:
+            return None
+        data = self._connection.call("GET", key(tenant, "dataset", id.decode()))
+        return None if data is None else DatasetRecord.model_validate_json(data)
+
+    def get(self, tenant: str, id: str) -> DatasetRecord:
+        """A dataset's record."""
+        _check_id(id)
+        data = self._connection.call("GET", key(tenant, "dataset", id))
+        if data is None:
+            self._connection.raise_missing("dataset", tenant, id)
+        return DatasetRecord.model_validate_json(data)
+
+    def page(self, tenant: str, *, limit: int = 20, cursor: str | None = None) -> Page[DatasetRecord]:
+        """Some of the datasets, newest first."""
+        ids = self._connection.page_ids(key(tenant, "datasets"), limit, cursor)
+        values = self._connection.call("MGET", *(key(tenant, "dataset", id) for id in ids[:limit])) if ids else []
+        records = [DatasetRecord.model_validate_json(value) for value in values if value is not None]
+        following = ids[limit - 1] if len(ids) > limit else None
+        return Page(data=records, next_cursor=following)
+
+    def delete(self, tenant: str, id: str, *, reason: str = "deleted") -> None:
+        """Delete a dataset and leave a tombstone. Conflict while an active fit uses it."""
+        _check_id(id)
+        arguments = {"id": id, "reason": reason, **self._connection.tombstone_arguments()}
+        (answer,) = self._connection.run(script("dataset/delete"), tenant, arguments)
+        if answer == "missing":
+            self._connection.raise_missing("dataset", tenant, id)
+        if answer == "in use":
+            raise Conflict(f"The dataset {id!r} is used by a fit that has not ended.")
+
+    def load(self, tenant: str, id: str, make_room: Callable[[int], Bytes] = _in_memory) -> Values:
+        """The values, checked against the content hash; they are put where `make_room` makes room for so many bytes."""
+        record = self.get(tenant, id)
+        place = key(tenant, "dataset", id, "blocks")
+        try:
+            labels = _present(self._connection.call("HGET", place, "labels"))
+            room = make_room(n_value_bytes(record) + len(labels))
+            X, codes = _matrices(record, room)
+            n_read = 0
+            for index in range(record.n_blocks):
+                file = io.BytesIO(_present(self._connection.call("HGET", place, str(index))))
+                rows = _read(file)
+                X[n_read : n_read + len(rows)] = rows
+                if record.has_part:
+                    codes[n_read : n_read + len(rows)] = _read(file)
+                n_read += len(rows)
+            room[n_value_bytes(record) :] = np.frombuffer(labels, np.uint8)
+        except (ValueError, EOFError):
+            raise _damaged(record) from None
+        if n_read != record.n_rows:
+            raise _damaged(record)
+        return view(record, room)
+
+
+def _check_id(id: str) -> None:
+    """Refuse what would name the blocks of a dataset, or its fits."""
+    if ":" in id:
+        raise NotFound("dataset", id)
+
+
+def view(record: DatasetRecord, room: Bytes) -> Values:
+    """Values that lie in one piece: X row by row, codes row by row, the labels. Damaged where they are not right."""
+    try:
+        X, codes = _matrices(record, room)
+        file = io.BytesIO(room[n_value_bytes(record) :].tobytes())
+        y = _read(file)
+        part = _read_part(file, record, codes) if record.has_part else None
+        if content_hash(X, y, record.feature_names, part) == record.content_hash:
+            return Values(X, y, part)
+    except (ValueError, EOFError):
+        pass
+    raise _damaged(record)
+
+
+def n_value_bytes(record: DatasetRecord) -> int:
+    """What the numbers and codes of a dataset take; its labels come after them."""
+    n_texts = len(record.text_names)
+    return record.n_rows * ((record.n_features - n_texts) * np.dtype(record.dtype).itemsize + 4 * n_texts)
+
+
+def _matrices(record: DatasetRecord, room: Bytes) -> tuple[Array, npt.NDArray[np.int32]]:
+    n_texts = len(record.text_names)
+    n_numbers = record.n_features - n_texts
+    end = record.n_rows * n_numbers * np.dtype(record.dtype).itemsize
+    X = room[:end].view(record.dtype).reshape(record.n_rows, n_numbers)
+    codes = room[end : n_value_bytes(record)].view(np.int32).reshape(record.n_rows, n_texts)
+    return X, codes
+
+
+def _damaged(record: DatasetRecord) -> Damaged:
+    return Damaged(f"The stored values of dataset {record.id!r} are not those that were uploaded.")
+
+
+def _row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
+    """Runs of rows, each of about BLOCK_BYTES."""
+    n_together = max(BLOCK_BYTES // max(row_bytes, 1), 1)
+    for first in range(0, n_rows, n_together):
+        yield slice(first, first + n_together)
+
+
+def _labels_to_bytes(y: Array, part: TablePart | None) -> bytes:
+    """The labels; of a table also what its codes stand for, and the ids and groups that it has."""
+    if part is None:
+        return _to_npy(y)
+    has = [part.ids is not None, part.groups is not None]
+    text = json.dumps({"categories": part.categories, "has": has, "id_name": part.id_name})
+    others = [array for array in (part.ids, part.groups) if array is not None]
+    return b"".join(map(_to_npy, [y, np.frombuffer(text.encode(), np.uint8), *others]))
+
+
+def _read_part(file: io.BytesIO, record: DatasetRecord, codes: npt.NDArray[np.int32]) -> TablePart:
+    text = json.loads(_read(file).tobytes())
+    ids, groups = (_read(file) if is_there else None for is_there in text["has"])
+    categories = tuple(map(tuple, text["categories"]))
+    return TablePart(tuple(record.text_names), codes, categories, ids, text["id_name"], groups)
+
+
+def _to_bytes(X: Array, codes: Array | None) -> bytes:
+    """A block of rows: the numbers, and of a table the codes of its text."""
+    return _to_npy(X) if codes is None else _to_npy(X) + _to_npy(codes)
+
+
+def _to_npy(array: Array) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def _present(data: bytes | None) -> bytes:
+    if data is None:
+        raise ValueError("missing")
+    return data
+
+
+def _read(file: io.BytesIO) -> Array:
+    array: Array = np.load(file, allow_pickle=False)
+    return array

@@ -1,0 +1,97 @@
+"""What can go wrong between a caller and the store.
+
+ContractError
+├── NotFound              never existed
+├── Gone                  expired or deleted
+├── Conflict              the resource's state does not allow it
+│   └── IdempotencyInFlight
+├── IdempotencyMismatch   the same key with another body
+├── PreconditionFailed    an expected version is not the current one
+├── TooManyFits           admission is closed for now
+├── StoreUnavailable      the server did not answer
+│   └── StoreFull         the server is at its memory limit
+├── Damaged               a stored value is missing or does not match its hash
+├── UnknownSchema         written by a version of this program that this one does not know
+└── SettingsError         a MELM_* variable that cannot be read
+"""
+
+from __future__ import annotations
+
+
+class ContractError(Exception):
+    """The base of every error that store and engine raise."""
+
+
+class NotFound(ContractError):
+    """There is no such resource, and never was."""
+
+    def __init__(self, kind: str, id: str) -> None:
+        super().__init__(f"There is no {kind} {id!r}.")
+        self.kind = kind
+        self.id = id
+
+
+class Gone(ContractError):
+    """The resource was there and has expired or was deleted."""
+
+    def __init__(self, kind: str, id: str, reason: str) -> None:
+        super().__init__(f"The {kind} {id!r} {'was deleted' if reason == 'deleted' else 'has expired'}.")
+        self.kind = kind
+        self.id = id
+        self.reason = reason
+
+
+class Conflict(ContractError):
+    """The state of the resource does not allow the request."""
+
+
+class IdempotencyInFlight(Conflict):
+    """A request with the same idempotency key is still being answered."""
+
+    retry_after_seconds = 1
+
+
+class IdempotencyMismatch(ContractError):
+    """The idempotency key was used before, with another body."""
+
+
+class PreconditionFailed(ContractError):
+    """The expected version is not the current one."""
+
+
+class TooManyFits(ContractError):
+    """The limit of active or queued fits is reached."""
+
+    def __init__(self, message: str, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class StoreUnavailable(ContractError):
+    """The server did not answer in time, or not at all."""
+
+    retry_after_seconds = 2
+
+
+class StoreFull(StoreUnavailable):
+    """The server is at its memory limit and takes nothing new."""
+
+    retry_after_seconds = 30
+
+
+class Damaged(ContractError):
+    """A stored value is missing or is not what was stored."""
+
+
+class UnknownSchema(ContractError):
+    """A record was written by a version of this program that this one does not know: later, or much earlier."""
+
+    def __init__(self, kind: str, id: str, version: int) -> None:
+        super().__init__(f"The {kind} {id!r} has schema version {version}, which this version does not know.")
+        self.kind = kind
+        self.id = id
+        self.version = version
+
+
+class SettingsError(ContractError):
+    """A setting cannot be read."""
