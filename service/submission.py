@@ -110,6 +110,7 @@ def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> Fit
     budget = params.pop("time_budget_seconds")  # the store's business: the model of a fit that ends in time is the same
     return FitSubmission(
         dataset_id=dataset.id,
+        dataset_hash=dataset.content_hash,
         method=ask.method,
         params=params,
         validation=None if fit.validation is None else fit.validation.model_dump(mode="json"),

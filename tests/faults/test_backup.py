@@ -89,7 +89,9 @@ def test_a_restored_server_goes_on(
 
 def submitted(deployed: Deployment, dataset: DatasetRecord, params: MelmParameters) -> FitRecord:
     """A fit by MELM, stored and sent."""
-    asked = FitSubmission(dataset_id=dataset.id, method="melm", params=params.model_dump(mode="json"))
+    asked = FitSubmission(
+        dataset_id=dataset.id, dataset_hash=dataset.content_hash, method="melm", params=params.model_dump(mode="json")
+    )
     record, _ = deployed.store.fits.submit(TENANT, asked)
     deployed.dispatcher.send(TENANT, record.id)
     return record

@@ -211,5 +211,5 @@ def test_random_faults_lose_nothing(tmp_path: Path) -> None:
             deployed.wait_for_end(fit, 300)
         deployed.assert_whole(*deployed.fits)
         print(f"seed {SEED}: {len(deployed.fits)} fits, {chaos.faults.total()} faults, {dict(chaos.faults)}")
-        assert deployed.store.units.leases(TENANT) == []
+        assert deployed.store.units.leases() == []
         assert deployed.server.client.zcard(f"melm:{{{TENANT}}}:fits") == n_wanted

@@ -42,7 +42,7 @@ def test_a_killed_worker_is_followed_by_the_next(tmp_path: Path) -> None:
             deployed.wait_for_execution(fit, 3)
             deployed.fault()
             worker.kill()
-        done = set(deployed.times_run(fit)) - {unit.unit for unit, _ in deployed.store.units.leases(TENANT)}
+        done = set(deployed.times_run(fit)) - {unit.unit for unit, _ in deployed.store.units.leases()}
         assert done
         with deployed.worker():
             deployed.wait_for_end(fit)
@@ -56,7 +56,7 @@ def test_a_frozen_worker_loses_its_unit_and_is_refused_later(tmp_path: Path) -> 
     with deployment(tmp_path) as deployed, deployed.worker(worker_processes=1) as frozen:
         fit = deployed.submit(n_starts=2, seconds=0.5)
         first = deployed.wait_for_execution(fit)
-        (lease, _) = deployed.store.units.leases(TENANT)[0]
+        (lease, _) = deployed.store.units.leases()[0]
         deployed.fault()
         frozen.send(signal.SIGSTOP)
         with deployed.worker(worker_processes=1):
@@ -110,7 +110,7 @@ def test_a_worker_that_is_told_to_stop_hands_its_units_back(tmp_path: Path) -> N
             deployed.wait_for_execution(fit, 2)
             deployed.fault()
             assert worker.terminate() == 0
-            assert deployed.store.units.leases(TENANT) == []
+            assert deployed.store.units.leases() == []
             assert deployed.store.workers.health().workers == []
             assert deployed.get(fit).status is Status.RUNNING
         with deployed.worker():

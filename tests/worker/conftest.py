@@ -1,4 +1,4 @@
-"""A server for all tests of this folder, and a tenant of its own for each."""
+"""A server for all tests of this folder, empty at the beginning of each, and a tenant of its own."""
 
 from __future__ import annotations
 
@@ -31,5 +31,6 @@ def store(settings: Settings) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def tenant() -> str:
+def tenant(server: RedisServer) -> str:
+    server.client.flushdb()
     return f"tenant-{uuid.uuid4().hex}"

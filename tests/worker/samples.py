@@ -30,6 +30,7 @@ def submission(
     complete = {"n_starts": 4, "seed": 0, "seconds": 0.0, **params}
     return FitSubmission(
         dataset_id=dataset.id,
+        dataset_hash=dataset.content_hash,
         method="stand_in",
         params=complete,
         n_starts=complete["n_starts"],

@@ -46,7 +46,14 @@ def own(running: RedisServer) -> Iterator[Engine]:
 
 def fitted(store: Engine, params: dict[str, Any], validation: dict[str, int] | None) -> FitRecord:
     dataset, _ = store.datasets.create("default", *two_blobs(60, 4), feature_names=["a", "b", "c", "d"])
-    asked = FitSubmission(dataset_id=dataset.id, method="melm", params=params, validation=validation, force=True)
+    asked = FitSubmission(
+        dataset_id=dataset.id,
+        dataset_hash=dataset.content_hash,
+        method="melm",
+        params=params,
+        validation=validation,
+        force=True,
+    )
     fit, _ = store.fits.submit("default", asked)
     CeleryDispatcher(store.settings).send("default", fit.id)
     wait_until(lambda: not store.fits.get("default", fit.id).is_active, 60)

@@ -6,7 +6,7 @@ from worker.engine.scripts import script
 from worker.store.connection import Connection, timestamp
 from worker.store.datasets import Datasets
 from worker.store.errors import ContractError
-from worker.store.keys import key
+from worker.store.keys import EXPIRIES, member
 from worker.store.models import Models
 
 BATCH = 100
@@ -20,11 +20,11 @@ class Expiry:
         self._datasets = Datasets(connection)
         self._models = Models(connection)
 
-    def sweep(self, tenant: str) -> int:
+    def sweep(self) -> int:
         """Remove what is past its time; answers how many."""
         now = timestamp(self._connection.now())
-        ids = self._connection.call("ZRANGEBYSCORE", key(tenant, "expiries"), "-inf", now, "LIMIT", 0, BATCH)
-        return sum(self._remove(tenant, id.decode()) for id in ids)
+        members = self._connection.call("ZRANGEBYSCORE", EXPIRIES, "-inf", now, "LIMIT", 0, BATCH)
+        return sum(self._remove(*each.decode().split("\n")) for each in members)
 
     def _remove(self, tenant: str, id: str) -> bool:
         try:
@@ -37,6 +37,6 @@ class Expiry:
         except ContractError:
             # Still in use: looked at again a minute later, so that it does not stand in the way of others.
             later = timestamp(self._connection.now()) + 60_000
-            self._connection.call("ZADD", key(tenant, "expiries"), "XX", later, id)
+            self._connection.call("ZADD", EXPIRIES, "XX", later, member(tenant, id))
             return False
         return True

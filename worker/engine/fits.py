@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from worker.engine.scripts import script
 from worker.engine.upgrade import upgraded
 from worker.store.connection import Connection, from_timestamp, milliseconds
-from worker.store.datasets import Datasets
 from worker.store.errors import Conflict, IdempotencyMismatch, TooManyFits
 from worker.store.identifier import new_id
 from worker.store.keys import key
@@ -33,7 +32,6 @@ class Fits:
 
     def __init__(self, connection: Connection, library_version: str) -> None:
         self._connection = connection
-        self._datasets = Datasets(connection)
         self._library_version = library_version
 
     def submit(
@@ -42,18 +40,17 @@ class Fits:
         """Store a fit, or find the one that answers the request already."""
         self._connection.refuse_when_full()
         settings = self._connection.settings
-        dataset = self._datasets.get(tenant, submission.dataset_id)
         meta = {
             "schema_version": str(SCHEMA_VERSION),
-            "dataset_id": dataset.id,
-            "dataset_hash": dataset.content_hash,
+            "dataset_id": submission.dataset_id,
+            "dataset_hash": submission.dataset_hash,
             "method": submission.method,
             "params": json.dumps(submission.params),
             "validation": json.dumps(submission.validation),
             "library_version": self._library_version,
             "metadata": json.dumps(submission.metadata),
             "attempts": "1",
-            "equal_key": equal_key(submission, dataset.content_hash, self._library_version),
+            "equal_key": equal_key(submission, self._library_version),
         }
         if submission.name is not None:
             meta["name"] = submission.name
@@ -76,10 +73,13 @@ class Fits:
         if answer == "mismatch":
             raise IdempotencyMismatch("This idempotency key was used with another body.")
         if answer == "no dataset":
-            self._connection.raise_missing("dataset", tenant, dataset.id)
+            self._connection.raise_missing("dataset", tenant, submission.dataset_id)
         if answer == "too many":
             raise TooManyFits(f"There are too many {rest[0].decode()} fits.", RETRY_AFTER_SECONDS)
-        return self.get(tenant, rest[0].decode()), Outcome(answer)
+        id = rest[0].decode()
+        if answer == "created":
+            return fit_record(id, dict(zip(rest[1][::2], rest[1][1::2], strict=True))), Outcome.CREATED
+        return self.get(tenant, id), Outcome(answer)
 
     def get(self, tenant: str, id: str) -> FitRecord:
         """A fit as it stands now."""
@@ -153,9 +153,9 @@ class Fits:
         return parse_events(entries)
 
 
-def equal_key(submission: FitSubmission, dataset_hash: str, library_version: str) -> str:
+def equal_key(submission: FitSubmission, library_version: str) -> str:
     """What two fits must share to have the same model."""
-    parts = [dataset_hash, submission.method, submission.params, submission.validation, library_version]
+    parts = [submission.dataset_hash, submission.method, submission.params, submission.validation, library_version]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

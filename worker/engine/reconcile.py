@@ -28,6 +28,7 @@ class Reconciler:
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
         self._in_touch_since = time.monotonic()
         self._last_touch = time.monotonic()
+        self._has_adopted = False
 
     def start(self) -> None:
         """Begin to sweep in the background."""
@@ -41,15 +42,15 @@ class Reconciler:
     def sweep(self) -> int:
         """Look once; answers how many messages were sent."""
         judge_leases = self._may_judge_leases()
-        n_messages = 0
-        for tenant in self._store.tenants():
-            n_messages += self._release_dead(tenant)
-            if not judge_leases or self._store.units.begin_sweep(tenant):
-                for fit_id in self._store.units.due(tenant):
-                    n_messages += self._send(
-                        tenant, fit_id, self._store.units.redispatch(tenant, fit_id, judge_leases=judge_leases)
-                    )
-                self._store.expiry.sweep(tenant)
+        if not self._has_adopted:
+            self._store.units.adopt_earlier()
+            self._has_adopted = True
+        n_messages = self._release_dead()
+        if not judge_leases or self._store.units.begin_sweep():
+            for tenant, fit_id in self._store.units.due():
+                n_due = self._store.units.redispatch(tenant, fit_id, judge_leases=judge_leases)
+                n_messages += self._send(tenant, fit_id, n_due)
+            self._store.expiry.sweep()
         return n_messages
 
     def _run(self) -> None:
@@ -72,13 +73,13 @@ class Reconciler:
         self._last_touch = now
         return now - self._in_touch_since >= settings.lease_seconds
 
-    def _release_dead(self, tenant: str) -> int:
+    def _release_dead(self) -> int:
         """Take units from dead processes of this host at once, without waiting for their leases to end."""
         n_messages = 0
-        for lease, process in self._store.units.leases(tenant):
+        for lease, process in self._store.units.leases():
             if is_dead_here(process):
                 logger.warning("worker process lost", extra={"fit_id": lease.fit_id, "unit": lease.unit})
-                n_messages += self._send(tenant, lease.fit_id, self._store.units.release(lease, dead=True))
+                n_messages += self._send(lease.tenant, lease.fit_id, self._store.units.release(lease, dead=True))
         return n_messages
 
     def _send(self, tenant: str, fit_id: str, n_messages: int) -> int:

@@ -12,7 +12,7 @@ from worker.engine.scripts import script
 from worker.engine.upgrade import STEPS, upgraded
 from worker.store.connection import Connection, milliseconds, timestamp
 from worker.store.errors import UnknownSchema
-from worker.store.keys import key
+from worker.store.keys import ACTIVE, EARLIER_TENANTS, LEASES, key, member
 from worker.store.records import SCHEMA_VERSION, FitError, Lease, ModelRecord, Status
 
 PLAN = "@plan"  # the unit that plans a fit's next stage
@@ -179,8 +179,8 @@ class Units:
 
     def is_held(self, lease: Lease) -> bool:
         """Whether the lease still stands. Only reads."""
-        field = f"{lease.fit_id} {lease.unit}"
-        value: bytes | None = self._connection.call("HGET", key(lease.tenant, "leases"), field)
+        field = member(lease.tenant, lease.fit_id, lease.unit)
+        value: bytes | None = self._connection.call("HGET", LEASES, field)
         return value is not None and value.startswith(b"%d " % lease.fence)
 
     def renew(self, lease: Lease) -> bool:
@@ -201,24 +201,30 @@ class Units:
         arguments = {**self._arguments(lease.fit_id, ""), "unit": lease.unit, "fence": lease.fence, "dead": dead}
         return int(self._connection.run(script("release"), lease.tenant, arguments)[-1])
 
-    def leases(self, tenant: str) -> list[tuple[Lease, str]]:
+    def leases(self) -> list[tuple[Lease, str]]:
         """All units in hand, and in whose."""
         found = []
-        for field, value in self._connection.call("HGETALL", key(tenant, "leases")).items():
-            fit_id, unit = field.decode().split(" ", 1)
+        for field, value in self._connection.call("HGETALL", LEASES).items():
+            tenant, fit_id, unit = field.decode().split("\n")
             fence, process = value.decode().split(" ", 1)
             found.append((Lease(tenant=tenant, fit_id=fit_id, unit=unit, fence=int(fence)), process))
         return found
 
-    def due(self, tenant: str) -> list[str]:
-        """The fits that need a look."""
+    def due(self) -> list[tuple[str, str]]:
+        """The fits that need a look, with their tenants."""
         now = timestamp(self._connection.now())
-        return [id.decode() for id in self._connection.call("ZRANGEBYSCORE", key(tenant, "active"), "-inf", now)]
+        members = self._connection.call("ZRANGEBYSCORE", ACTIVE, "-inf", now)
+        return [(tenant, fit_id) for tenant, fit_id in (each.decode().split("\n") for each in members)]
 
-    def begin_sweep(self, tenant: str) -> bool:
+    def begin_sweep(self) -> bool:
         """Whether it is this caller's turn to look for what is overdue."""
         sweep_ms = milliseconds(self._connection.settings.sweep_seconds * 0.9)
-        return self._connection.run(script("sweep"), tenant, {"sweep_ms": sweep_ms}) == ["begun"]
+        return self._connection.run(script("sweep"), "", {"sweep_ms": sweep_ms}) == ["begun"]
+
+    def adopt_earlier(self) -> None:
+        """Move the indexes that 0.1 kept by tenant to those of all tenants."""
+        for tenant in self._connection.call("SMEMBERS", EARLIER_TENANTS):
+            self._connection.run(script("adopt"), tenant.decode(), {})
 
     def redispatch(self, tenant: str, fit_id: str, *, judge_leases: bool) -> int:
         """Put overdue units of a fit up again; answers how many messages to send."""

@@ -29,10 +29,6 @@ class Store:
         """Whether the server nears its memory limit."""
         return self.connection.is_full()
 
-    def tenants(self) -> list[str]:
-        """All tenants that ever stored something."""
-        return self.connection.tenants()
-
     def close(self) -> None:
         """Give the connections back."""
         self.connection.client.close()

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from worker.store.errors import Gone, NotFound, StoreFull, StoreUnavailable
-from worker.store.keys import TENANTS, key
+from worker.store.keys import key
 from worker.store.records import Idempotency
 from worker.store.settings import Settings
 
@@ -73,7 +73,6 @@ class Connection:
         self.settings = settings
         self.client = redis.Redis.from_url(settings.redis_url, retry=retry, **client_options(settings))
         self._scripts: dict[str, Any] = {}
-        self._tenants: set[str] = set()
         self._fullness = (float("-inf"), False)
 
     def call(self, *command: Any) -> Any:
@@ -93,23 +92,15 @@ class Connection:
         if script not in self._scripts:
             self._scripts[script] = self.client.register_script(script)
         with translated():
-            answer = self._scripts[script](keys=[key(tenant)], args=[json.dumps(arguments), *values])
+            answer = self._scripts[script](
+                keys=[key(tenant)], args=[json.dumps({"tenant": tenant, **arguments}), *values]
+            )
         return [item.decode() if index == 0 and isinstance(item, bytes) else item for index, item in enumerate(answer)]
 
     def now(self) -> datetime:
         """The server's time, to the millisecond: the only clock that counts."""
         seconds, microseconds = self.call("TIME")
         return from_timestamp(int(seconds) * 1000 + int(microseconds) // 1000)
-
-    def add_tenant(self, tenant: str) -> None:
-        """Make the tenant known to whoever looks after all of them."""
-        if tenant not in self._tenants:
-            self.call("SADD", TENANTS, tenant)
-            self._tenants.add(tenant)
-
-    def tenants(self) -> list[str]:
-        """All tenants that ever stored something."""
-        return sorted(name.decode() for name in self.call("SMEMBERS", TENANTS))
 
     def refuse_when_full(self) -> None:
         """Raise StoreFull when the server nears its memory limit."""

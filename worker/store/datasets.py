@@ -100,7 +100,6 @@ class Datasets:
         existing = self.find(tenant, record.content_hash) if idempotency is None else None
         if existing is not None:
             return existing, False
-        self._connection.add_tenant(tenant)
         place = key(tenant, "dataset", record.id, "blocks")
         try:
             self._write(place, "labels", _labels_to_bytes(y, part))

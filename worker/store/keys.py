@@ -1,9 +1,17 @@
-"""The map of all keys.
+r"""The map of all keys.
 
-Of all tenants:
+Of all tenants, so that what looks after them costs as much as there is work, however many tenants there are. A member
+names the tenant first; its parts stand on lines of their own (`tenant\nfit`), because no tenant's name has two lines.
 
-    melm:tenants                        set: all tenants that ever stored something
+    melm:active                         sorted set: fit → when it needs a look
+    melm:queued                         sorted set: fit that nobody has begun → since when
+    melm:leases                         hash: fit and unit → fence and process
+    melm:unreadable                     set: fits of another version than that of the worker who met them
+    melm:expiries                       sorted set: id of a dataset, fit or model → when it expires
+    melm:metrics                        hash: counter → value
+    melm:sweeping                       whose turn it is to sweep; expires
     melm:workers                        sorted set: worker → when it last said that it is alive
+    melm:tenants                        written by 0.1 only: the tenants whose indexes are still to be moved here
 
 Of a tenant, under `melm:{tenant}:`
 
@@ -17,15 +25,9 @@ Of a tenant, under `melm:{tenant}:`
     aliases                             hash: alias → record, JSON
     idempotency:KEY                     hash: body_hash, id of what was made; expires
     tombstone:ID                        why a resource is gone; expires
-    expiries                            sorted set: id → when it expires
     fits, fits:status:S, fits:name:N    sorted sets: ids
     fits:equal                          hash: what two equal fits share → the fit that may answer for both
-    active                              sorted set: fit → when it needs a look
-    leases                              hash: fit and unit → fence and process
-    unreadable                          set: fits of another version than that of the worker who met them
-    metrics                             hash: counter → value
     events                              channel: ids of fits that something happened to
-    sweeping                            whose turn it is to sweep; expires
     fit:ID:meta                         hash: what the record shows, and the last fence given out
     fit:ID:waiting                      list: units of the open stage that no message stands for yet
     fit:ID:todo                         sorted set: unit in flight → when it is due
@@ -40,8 +42,19 @@ The broker's keys begin with `melm-broker:`; nothing is lost when all of them ar
 from __future__ import annotations
 
 PREFIX = "melm"
-TENANTS = f"{PREFIX}:tenants"
+ACTIVE = f"{PREFIX}:active"
+QUEUED = f"{PREFIX}:queued"
+LEASES = f"{PREFIX}:leases"
+UNREADABLE = f"{PREFIX}:unreadable"
+EXPIRIES = f"{PREFIX}:expiries"
+METRICS = f"{PREFIX}:metrics"
 HEARTBEATS = f"{PREFIX}:workers"
+EARLIER_TENANTS = f"{PREFIX}:tenants"
+
+
+def member(tenant: str, *parts: str) -> str:
+    """A tenant's fit, unit or id in an index of all tenants."""
+    return "\n".join((tenant, *parts))
 
 
 def key(tenant: str, *parts: str) -> str:

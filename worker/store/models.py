@@ -58,7 +58,6 @@ class Models:
     ) -> ModelRecord:
         """Store a model that was made elsewhere."""
         self._connection.refuse_when_full()
-        self._connection.add_tenant(tenant)
         record = self.new_record(data=data, method=method, name=name, metadata=metadata)
         arguments = {
             "id": record.id,

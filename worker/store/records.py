@@ -150,6 +150,7 @@ class FitSubmission(Record):
     """What is asked of a fit. `params` are complete: defaults filled in by whoever submits."""
 
     dataset_id: str
+    dataset_hash: str
     method: str
     params: dict[str, Any]
     validation: dict[str, Any] | None = None

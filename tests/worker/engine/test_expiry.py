@@ -22,13 +22,14 @@ def test_what_is_past_its_time_is_gone_and_nothing_of_it_stays(brief: Engine, te
     fit, _ = brief.fits.submit(tenant, submission(dataset).model_copy(update={"name": "n"}))
     brief.fits.cancel(tenant, fit.id)
     assert dataset.expires_at is not None
-    wait_until(lambda: brief.expiry.sweep(tenant) + len(brief.fits.page(tenant).data) == 0)
+    wait_until(lambda: brief.expiry.sweep() + len(brief.fits.page(tenant).data) == 0)
     wait_until(lambda: not brief.datasets.page(tenant).data and not brief.models.page(tenant).data)
     for call, id in ((brief.datasets.get, dataset.id), (brief.models.get, model.id), (brief.fits.get, fit.id)):
         with pytest.raises(Gone, match="expired"):
             call(tenant, id)
     kept = {key.decode().split("}:")[1].split(":")[0] for key in server.client.scan_iter(f"melm:{{{tenant}}}*")}
-    assert kept == {"tombstone", "metrics"}
+    assert kept == {"tombstone"}
+    assert server.client.zcard("melm:expiries") == 0
 
 
 def test_what_is_in_use_stays(brief: Engine, tenant: str) -> None:
@@ -39,7 +40,7 @@ def test_what_is_in_use_stays(brief: Engine, tenant: str) -> None:
     assert model.expires_at is not None
     expires_at = model.expires_at
     wait_until(lambda: brief.connection.now() > expires_at)
-    assert brief.expiry.sweep(tenant) == 0
+    assert brief.expiry.sweep() == 0
     assert brief.datasets.get(tenant, dataset.id) == dataset
     assert brief.models.get(tenant, model.id) == model
     assert brief.fits.get(tenant, fit.id).is_active
@@ -47,4 +48,4 @@ def test_what_is_in_use_stays(brief: Engine, tenant: str) -> None:
 
 def test_without_a_lifetime_nothing_expires(store: Engine, tenant: str) -> None:
     assert stored_dataset(store, tenant).expires_at is None
-    assert store.expiry.sweep(tenant) == 0
+    assert store.expiry.sweep() == 0

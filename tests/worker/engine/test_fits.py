@@ -192,7 +192,7 @@ def test_scripts_make_only_the_moves_of_the_table(
     server.client.hset(f"melm:{{{tenant}}}:fit:{fit.id}:meta", "status", before)
     step = script("renew").split("-- A process still")[0] + f"move('{after}') return get('status')"
     call = server.client.register_script(step)
-    arguments = {"keys": [f"melm:{{{tenant}}}"], "args": [f'{{"fit": "{fit.id}"}}']}
+    arguments = {"keys": [f"melm:{{{tenant}}}"], "args": [f'{{"tenant": "{tenant}", "fit": "{fit.id}"}}']}
     if after in MOVES[before]:
         assert call(**arguments) == after.value.encode()  # type: ignore[arg-type]
     else:

@@ -163,7 +163,6 @@ def test_a_parent_gives_up_a_unit_that_takes_too_long(
 def test_a_parent_ends_a_worker_that_no_longer_consumes(
     settings: Settings, tenant: str, monkeypatch: pytest.MonkeyPatch, server: RedisServer
 ) -> None:
-    server.client.delete("melm:tenants")  # those of other tests
     stalled = open_engine(replace(settings, renew_seconds=0.1, stalled_seconds=0.3))
     ended = threading.Event()
     monkeypatch.setattr(os, "kill", lambda pid, number: ended.set() if (pid, number) == (os.getpid(), 15) else None)

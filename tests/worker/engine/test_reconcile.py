@@ -26,7 +26,6 @@ class Messages:
 
 @pytest.fixture
 def quick(settings: Settings, server: RedisServer) -> Engine:
-    server.client.delete("melm:tenants")  # those of other tests
     return open_engine(replace(settings, lease_seconds=0.3, sweep_seconds=0.05, grace_seconds=0.1))
 
 
@@ -48,7 +47,6 @@ def test_a_lost_message_is_sent_again(quick: Engine, tenant: str) -> None:
 def test_a_dead_process_of_this_host_loses_its_unit_at_once(
     settings: Settings, tenant: str, server: RedisServer
 ) -> None:
-    server.client.delete("melm:tenants")
     store = open_engine(replace(settings, lease_seconds=600))
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     fit_id = claimed(store, tenant, identity(process.pid))
@@ -69,7 +67,7 @@ def test_a_lease_of_another_host_has_to_end(quick: Engine, tenant: str) -> None:
     reconciler = Reconciler(quick, messages)
     wait_until(reconciler.sweep)
     assert messages.sent == [fit_id]
-    assert quick.units.leases(tenant) == []
+    assert quick.units.leases() == []
 
 
 def test_leases_are_not_judged_after_the_server_was_away(quick: Engine, tenant: str) -> None:
@@ -80,7 +78,7 @@ def test_leases_are_not_judged_after_the_server_was_away(quick: Engine, tenant: 
         2 * 0.05 + quick.settings.store_timeout_seconds + 0.1
     )  # no sweep for so long is no touch with the server
     assert reconciler.sweep() == 0
-    assert len(quick.units.leases(tenant)) == 1
+    assert len(quick.units.leases()) == 1
     wait_until(reconciler.sweep)  # but a whole lease later they are
 
 

@@ -157,7 +157,7 @@ def test_a_damaged_dataset_fails_the_fit(bench: Bench, server: RedisServer) -> N
     assert fit.status is Status.FAILED
     assert fit.error is not None
     assert fit.error.type == "Damaged"
-    assert bench.store.units.leases(bench.tenant) == []
+    assert bench.store.units.leases() == []
 
 
 def test_a_unit_out_of_time_is_given_up(bench: Bench) -> None:
@@ -173,7 +173,7 @@ def test_a_process_that_stops_gives_its_unit_back(bench: Bench) -> None:
     bench.keeper.stopping = True
     bench.runner.take_turn(*bench.queue.messages.popleft())
     assert list(bench.queue.messages) == [(bench.tenant, fit.id)]
-    assert bench.store.units.leases(bench.tenant) == []
+    assert bench.store.units.leases() == []
     bench.keeper.stopping = False
     fit = bench.run(fit)
     assert (fit.status, fit.recoveries) == (Status.SUCCEEDED, 0)

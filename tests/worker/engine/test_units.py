@@ -202,8 +202,8 @@ def test_cancel_takes_units_away(store: Engine, tenant: str) -> None:
     assert not store.units.is_held(lease)
     with pytest.raises(LeaseLost):
         store.units.complete(lease, HERE, UnitReport({}), carry_on=True)
-    assert store.units.leases(tenant) == []
-    assert store.units.due(tenant) == []
+    assert store.units.leases() == []
+    assert store.units.due() == []
 
 
 def test_keep_best_plans_with_what_there_is(store: Engine, tenant: str) -> None:
@@ -241,7 +241,7 @@ def test_out_of_time_is_like_keep_best(store: Engine, tenant: str) -> None:
 
 def test_out_of_time_is_noticed_when_nobody_works(store: Engine, tenant: str) -> None:
     lease = held(opened(store, tenant, ["a", "b", "c"], budget=0.5))
-    wait_until(lambda: lease.fit_id in store.units.due(tenant))
+    wait_until(lambda: (tenant, lease.fit_id) in store.units.due())
     assert store.units.redispatch(tenant, lease.fit_id, judge_leases=False) == 1
     assert not store.units.is_held(lease)
     assert store.units.claim(tenant, lease.fit_id, THERE).is_plan
@@ -260,7 +260,7 @@ def test_a_whole_fit_may_be_reused_and_others_not(store: Engine, tenant: str, se
 def test_overdue_leases_and_messages_are_found(tenant: str, settings: Settings) -> None:
     store = open_engine(replace(settings, lease_seconds=0.05, grace_seconds=0.05))
     lease = held(opened(store, tenant, ["a", "b", "c"]))
-    wait_until(lambda: store.units.due(tenant) == [lease.fit_id])
+    wait_until(lambda: store.units.due() == [(tenant, lease.fit_id)])
     time.sleep(0.06)  # both the lease of a and the message of b are overdue then
     assert store.units.redispatch(tenant, lease.fit_id, judge_leases=False) == 1
     assert store.units.is_held(lease)
@@ -299,7 +299,7 @@ def test_lost_bookkeeping_is_planned_anew(store: Engine, tenant: str, server: Re
     first = held(opened(store, tenant, ["a", "b", "c"]))
     held(store.units.complete(first, HERE, UnitReport({"x": 1}), carry_on=True))
     root = f"melm:{{{tenant}}}:fit:{first.fit_id}"
-    server.client.delete(f"{root}:todo", f"{root}:waiting", f"{root}:units", f"melm:{{{tenant}}}:leases")
+    server.client.delete(f"{root}:todo", f"{root}:waiting", f"{root}:units", "melm:leases")
     assert store.units.redispatch(tenant, first.fit_id, judge_leases=True) == 1
     plan = held(store.units.claim(tenant, first.fit_id, THERE))
     assert store.units.results(tenant, first.fit_id, ["a", "b", "c"]) == {"a": {"x": 1}}
@@ -311,10 +311,10 @@ def test_a_newer_record_is_left_alone(store: Engine, tenant: str, server: RedisS
     server.client.hset(f"melm:{{{tenant}}}:fit:{fit_id}:meta", "schema_version", 2)
     with pytest.raises(UnknownSchema):
         store.units.claim(tenant, fit_id, HERE)
-    assert store.units.leases(tenant) == []
+    assert store.units.leases() == []
 
 
 def test_names_with_spaces_are_names(store: Engine, tenant: str) -> None:
     lease = held(opened(store, tenant, ["gamma 1 fold 2 start 3"]))
-    assert store.units.leases(tenant) == [(lease, HERE)]
+    assert store.units.leases() == [(lease, HERE)]
     assert store.units.is_held(lease)

@@ -21,7 +21,6 @@ def test_a_worker_that_beats_is_alive_until_it_stops(tenant: str, settings: Sett
 def test_fits_that_wait_without_any_work_begun_mean_standstill(
     tenant: str, settings: Settings, server: RedisServer
 ) -> None:
-    server.client.delete("melm:tenants")  # those of other tests
     store = open_engine(replace(settings, stalled_seconds=0.2))
     assert store.workers.health().moving
     fits = [store.fits.submit(tenant, submission(stored_dataset(store, tenant), seed=seed))[0] for seed in range(2)]

@@ -10,7 +10,7 @@ if version ~= a.schema_version then
       return { 'older', version, 0 }
     end
   end
-  redis.call('SADD', UNREADABLE, a.fit)
+  redis.call('SADD', UNREADABLE, ME)
   return { 'unknown', version, 0 }
 end
 return answer(take())

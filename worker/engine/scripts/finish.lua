@@ -10,7 +10,7 @@ if a.status == 'succeeded' then
   redis.call('HSET', key('model', a.model_id), 'record', ARGV[2], 'card', ARGV[3], 'file', ARGV[4])
   redis.call('ZADD', key('models'), 0, a.model_id)
   if given(a.model_expires_at) then
-    redis.call('ZADD', key('expiries'), a.model_expires_at, a.model_id)
+    redis.call('ZADD', shared('expiries'), a.model_expires_at, member(a.model_id))
   end
   set('model_id', a.model_id)
   if get('cancel') == '' and redis.call('HLEN', ERRORS) == 0 then -- only a whole fit may answer for an equal one

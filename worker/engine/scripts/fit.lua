@@ -9,15 +9,16 @@
 --   errors    name → why the unit was given up      events  stream
 --   starts    the starts that some unit has finished
 --
--- A tenant's `leases` (fit and unit → fence and process) tell which units in flight are in a process's hands; the others
--- have a message on its way. A tenant's `active` sorts the fits by when they need a look; `unreadable` are those of another
+-- The `leases` of all tenants (fit and unit → fence and process) tell which units in flight are in a process's hands; the
+-- others have a message on its way. `active` sorts the fits by when they need a look; `unreadable` are those of another
 -- version than that of the worker who met them. Planning the next stage is a unit too.
 local PLAN = '@plan'
 local META, WAITING, TODO = key('fit', a.fit, 'meta'), key('fit', a.fit, 'waiting'), key('fit', a.fit, 'todo')
 local UNITS, ATTEMPTS = key('fit', a.fit, 'units'), key('fit', a.fit, 'attempts')
 local RESULTS, DONE, ERRORS = key('fit', a.fit, 'results'), key('fit', a.fit, 'done'), key('fit', a.fit, 'errors')
 local STARTS, EVENTS = key('fit', a.fit, 'starts'), key('fit', a.fit, 'events')
-local LEASES, ACTIVE, UNREADABLE = key('leases'), key('active'), key('unreadable')
+local LEASES, ACTIVE, UNREADABLE = shared('leases'), shared('active'), shared('unreadable')
+local QUEUED, ME = shared('queued'), member(a.fit)
 
 local at = now()
 
@@ -38,7 +39,12 @@ local function move(to)
   local from = get('status')
   assert(from == '' or MOVES[from][to], 'no move from ' .. from .. ' to ' .. to)
   set('status', to)
-  redis.call('SREM', UNREADABLE, a.fit)
+  redis.call('SREM', UNREADABLE, ME)
+  if to == 'queued' then
+    redis.call('ZADD', QUEUED, at, ME)
+  else
+    redis.call('ZREM', QUEUED, ME)
+  end
   redis.call('ZREM', key('fits', 'status', from), a.fit)
   redis.call('ZADD', key('fits', 'status', to), 0, a.fit)
 end
@@ -46,6 +52,10 @@ end
 local function is_active()
   local status = get('status')
   return status == 'queued' or status == 'running'
+end
+
+local function n_active() -- fits of this tenant that have not ended
+  return redis.call('ZCARD', key('fits', 'status', 'queued')) + redis.call('ZCARD', key('fits', 'status', 'running'))
 end
 
 local function schedule() -- when this fit needs a look
@@ -56,12 +66,12 @@ local function schedule() -- when this fit needs a look
     if deadline and get('cancel') == '' then
       due = math.min(due, deadline)
     end
-    redis.call('ZADD', ACTIVE, due, a.fit)
+    redis.call('ZADD', ACTIVE, due, ME)
   end
 end
 
 local function lease(unit) -- fence and process of whoever has the unit in hand
-  local value = redis.call('HGET', LEASES, a.fit .. ' ' .. unit)
+  local value = redis.call('HGET', LEASES, member(a.fit, unit))
   if value then
     local fence, process = value:match('^(%d+) (.*)$')
     return tonumber(fence), process
@@ -69,7 +79,7 @@ local function lease(unit) -- fence and process of whoever has the unit in hand
 end
 
 local function drop_lease(unit)
-  redis.call('HDEL', LEASES, a.fit .. ' ' .. unit)
+  redis.call('HDEL', LEASES, member(a.fit, unit))
 end
 
 local function drop_all_work()
@@ -86,12 +96,12 @@ local function end_fit(status, failure)
   if failure then
     set('error', failure)
   end
-  redis.call('ZREM', ACTIVE, a.fit)
+  redis.call('ZREM', ACTIVE, ME)
   redis.call('SREM', key('dataset', get('dataset_id'), 'fits'), a.fit)
   local lifetime = tonumber(get('lifetime_ms'))
   if lifetime then
     set('expires_at', at + lifetime)
-    redis.call('ZADD', key('expiries'), at + lifetime, a.fit)
+    redis.call('ZADD', shared('expiries'), at + lifetime, ME)
   end
   count('fits_total:' .. status, 1)
   local started_at = tonumber(get('started_at'))
@@ -153,9 +163,9 @@ local function grant(unit)
   end
   local fence = redis.call('HINCRBY', META, 'fence', 1)
   redis.call('HINCRBY', ATTEMPTS, unit, 1)
-  redis.call('HSET', LEASES, a.fit .. ' ' .. unit, fence .. ' ' .. a.process)
+  redis.call('HSET', LEASES, member(a.fit, unit), fence .. ' ' .. a.process)
   redis.call('ZADD', TODO, at + a.lease_ms, unit)
-  redis.call('HSET', key('metrics'), 'claimed_at', at)
+  redis.call('HSET', shared('metrics'), 'claimed_at', at)
   return fence
 end
 

@@ -3,7 +3,7 @@
 -- Messages that wait in a long queue look like lost ones; so the grace doubles with every time that one is sent again, up
 -- to sixteenfold, until the next stage: a queue must not grow because it is long.
 if not is_active() then
-  redis.call('ZREM', ACTIVE, a.fit)
+  redis.call('ZREM', ACTIVE, ME)
   return { 'ended', 0 }
 end
 local n_messages, resends = cut_when_out_of_time() and 1 or 0, nil

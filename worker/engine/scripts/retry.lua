@@ -9,14 +9,14 @@ end
 if redis.call('EXISTS', key('dataset', get('dataset_id'))) == 0 then
   return { 'no dataset', get('dataset_id') }
 end
-if redis.call('ZCARD', ACTIVE) >= a.max_active then
+if n_active() >= a.max_active then
   return { 'too many', 'active' }
 end
 move('queued')
 redis.call('HDEL', META, 'error', 'ended_at', 'expires_at', 'cancel', 'deadline', 'started_at', 'resends')
 redis.call('HINCRBY', META, 'attempts', 1)
 redis.call('DEL', ERRORS)
-redis.call('ZREM', key('expiries'), a.fit)
+redis.call('ZREM', shared('expiries'), ME)
 redis.call('SADD', key('dataset', get('dataset_id'), 'fits'), a.fit)
 event('queued')
 plan_next()

@@ -1,6 +1,6 @@
 -- Store a fit and put up its planning, or find the one that answers the request already.
 if redis.call('EXISTS', META) == 1 then
-  return { 'created', a.fit } -- asked again because the answer was lost
+  return { 'created', a.fit, redis.call('HGETALL', META) } -- asked again because the answer was lost
 end
 local before = made_before()
 if before then
@@ -17,7 +17,7 @@ if equal then
     return { 'reused', equal }
   end
 end
-if redis.call('ZCARD', ACTIVE) >= a.max_active then
+if n_active() >= a.max_active then
   return { 'too many', 'active' }
 end
 if redis.call('ZCARD', key('fits', 'status', 'queued')) >= a.max_queued then
@@ -37,4 +37,4 @@ remember_made(a.fit)
 event('queued')
 plan_next()
 schedule()
-return { 'created', a.fit }
+return { 'created', a.fit, redis.call('HGETALL', META) }

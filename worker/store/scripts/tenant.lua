@@ -1,10 +1,18 @@
--- Put before every script. KEYS[1] is the root of one tenant's keys; its hash tag keeps all of them in one slot, so that a
--- script may derive the others from it. ARGV[1] holds the named arguments as JSON, bytes follow from ARGV[2] on.
+-- Put before every script. KEYS[1] is the root of one tenant's keys. ARGV[1] holds the named arguments as JSON, bytes follow
+-- from ARGV[2] on. Scripts derive the other keys, also those of all tenants, so that they do not run on Redis Cluster.
 local root = KEYS[1]
 local a = cjson.decode(ARGV[1])
 
 local function key(...)
   return root .. ':' .. table.concat({ ... }, ':')
+end
+
+local function shared(name) -- a key of all tenants
+  return 'melm:' .. name
+end
+
+local function member(...) -- something of this tenant in such a key
+  return table.concat({ a.tenant, ... }, '\n')
 end
 
 local function now() -- milliseconds of the server's clock, the only one that counts
@@ -17,7 +25,7 @@ local function given(value) -- JSON's null is a value of its own in Lua
 end
 
 local function count(name, by)
-  redis.call('HINCRBYFLOAT', key('metrics'), name, by)
+  redis.call('HINCRBYFLOAT', shared('metrics'), name, by)
 end
 
 local function observe(name, seconds) -- one more value in a histogram
@@ -55,5 +63,5 @@ end
 
 local function bury(id, reason) -- what is gone is remembered as gone
   redis.call('SET', key('tombstone', id), reason, 'PX', a.tombstone_ms)
-  redis.call('ZREM', key('expiries'), id)
+  redis.call('ZREM', shared('expiries'), member(id))
 end

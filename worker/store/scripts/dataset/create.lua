@@ -19,7 +19,7 @@ redis.call('SET', key('dataset', a.id), ARGV[2])
 redis.call('HSET', index, a.content_hash, a.id)
 redis.call('ZADD', key('datasets'), 0, a.id)
 if given(a.expires_at) then
-  redis.call('ZADD', key('expiries'), a.expires_at, a.id)
+  redis.call('ZADD', shared('expiries'), a.expires_at, member(a.id))
 end
 remember_made(a.id)
 return { 'created', a.id }

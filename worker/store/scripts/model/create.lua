@@ -6,7 +6,7 @@ end
 redis.call('HSET', key('model', a.id), 'record', ARGV[2], 'card', ARGV[3], 'file', ARGV[4])
 redis.call('ZADD', key('models'), 0, a.id)
 if given(a.expires_at) then
-  redis.call('ZADD', key('expiries'), a.expires_at, a.id)
+  redis.call('ZADD', shared('expiries'), a.expires_at, member(a.id))
 end
 remember_made(a.id)
 return { 'created', a.id }
