@@ -203,9 +203,6 @@ def carried_on(client: httpx2.Client, before: dict[str, Any]) -> None:
     [
         pytest.param(
             fit,
-            marks=pytest.mark.xfail(reason="results of another version are not put aside", strict=True)
-            if fit["id"] == OTHER_VERSION
-            else (),
             id=f"{fit['tenant']}-{fit['status']}{'-other_version' * (fit['id'] == OTHER_VERSION)}",
         )
         for fit in ACTIVE

@@ -18,7 +18,7 @@ class Engine(Store):
     def __init__(self, settings: Settings, library_version: str) -> None:
         super().__init__(settings)
         self.fits = Fits(self.connection, library_version)
-        self.units = Units(self.connection)
+        self.units = Units(self.connection, library_version)
         self.workers = Workers(self.connection)
         self.expiry = Expiry(self.connection)
 

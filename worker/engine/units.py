@@ -11,7 +11,7 @@ from worker.engine.codec import decode, encode
 from worker.engine.scripts import script
 from worker.engine.upgrade import STEPS, upgraded
 from worker.store.connection import Connection, milliseconds, timestamp
-from worker.store.errors import UnknownSchema
+from worker.store.errors import NewerLibrary, UnknownSchema
 from worker.store.keys import ACTIVE, EARLIER_TENANTS, LEASES, key, member
 from worker.store.records import SCHEMA_VERSION, FitError, Lease, ModelRecord, Status
 
@@ -50,8 +50,9 @@ class UnitReport:
 class Units:
     """The units of all fits. Each call that changes something is one script."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, library_version: str) -> None:
         self._connection = connection
+        self._library_version = library_version
 
     def claim(self, tenant: str, fit_id: str, process: str) -> Claim:
         """Take a unit of the fit that a message stands for. No lease in the answer: there is nothing to do."""
@@ -60,6 +61,7 @@ class Units:
             "fresh": True,
             "schema_version": SCHEMA_VERSION,
             "upgradable": sorted(STEPS),
+            "library_version": self._library_version,
         }
         answer = self._connection.run(script("claim"), tenant, arguments)
         if answer[0] == "older":
@@ -67,6 +69,8 @@ class Units:
             answer = self._connection.run(script("claim"), tenant, arguments)
         if answer[0] == "unknown":
             raise UnknownSchema("fit", fit_id, answer[1])
+        if answer[0] == "newer":
+            raise NewerLibrary(fit_id, answer[1].decode())
         return self._claim(tenant, fit_id, answer)
 
     def _upgrade(self, tenant: str, fit_id: str) -> None:

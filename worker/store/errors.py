@@ -12,6 +12,7 @@ ContractError
 │   └── StoreFull         the server is at its memory limit
 ├── Damaged               a stored value is missing or does not match its hash
 ├── UnknownSchema         written by a version of this program that this one does not know
+│   └── NewerLibrary      begun by a later version of the library than this one
 └── SettingsError         a MELM_* variable that cannot be read
 """
 
@@ -91,6 +92,13 @@ class UnknownSchema(ContractError):
         self.kind = kind
         self.id = id
         self.version = version
+
+
+class NewerLibrary(UnknownSchema):
+    """A fit was begun by a later version of the library: its units would mean something else here."""
+
+    def __init__(self, id: str, version: str) -> None:
+        ContractError.__init__(self, f"The fit {id!r} was begun by version {version} of the library.")
 
 
 class SettingsError(ContractError):

@@ -1,6 +1,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine, open_engine
 from worker.engine.units import Claim, LeaseLost, UnitReport
-from worker.store.errors import UnknownSchema
+from worker.store.errors import NewerLibrary, UnknownSchema
 from worker.store.records import FitError, Lease, Status
 from worker.store.settings import Settings
 
@@ -312,6 +313,34 @@ def test_a_newer_record_is_left_alone(store: Engine, tenant: str, server: RedisS
     with pytest.raises(UnknownSchema):
         store.units.claim(tenant, fit_id, HERE)
     assert store.units.leases() == []
+
+
+def test_a_fit_of_an_earlier_library_is_planned_again(store: Engine, tenant: str, server: RedisServer) -> None:
+    first = held(opened(store, tenant, ["a", "b", "c"]))
+    held(store.units.complete(first, HERE, UnitReport({"x": 1}, start=0, divergence=1.0), carry_on=True))
+    meta = f"melm:{{{tenant}}}:fit:{first.fit_id}:meta"
+    server.client.hset(meta, "library_version", "0.0.9")
+    claim = store.units.claim(tenant, first.fit_id, THERE)
+    assert claim.is_plan
+    assert store.units.leases() == [(held(claim), THERE)]
+    assert store.units.results(tenant, first.fit_id, ["a"]) == {}
+    fit = store.fits.get(tenant, first.fit_id)
+    assert (fit.starts_done, fit.best_divergence, fit.library_version) == (0, None, version("melm"))
+    model = store.models.new_record(data=b"", method="stand_in")
+    store.units.finish(held(claim), Status.SUCCEEDED, model=model, card={}, file=b"")
+    assert server.client.hlen(f"melm:{{{tenant}}}:fits:equal") == 0
+
+
+@pytest.mark.parametrize("later", ["99.0.0", "0.99"])
+def test_a_fit_of_a_later_library_is_left_to_others(
+    store: Engine, tenant: str, server: RedisServer, later: str
+) -> None:
+    fit_id = new_fit(store, tenant)
+    server.client.hset(f"melm:{{{tenant}}}:fit:{fit_id}:meta", "library_version", later)
+    with pytest.raises(NewerLibrary, match=later):
+        store.units.claim(tenant, fit_id, HERE)
+    assert store.units.leases() == []
+    assert store.workers.health().unreadable_fits == 1
 
 
 def test_names_with_spaces_are_names(store: Engine, tenant: str) -> None:

@@ -13,7 +13,7 @@ if a.status == 'succeeded' then
     redis.call('ZADD', shared('expiries'), a.model_expires_at, member(a.model_id))
   end
   set('model_id', a.model_id)
-  if get('cancel') == '' and redis.call('HLEN', ERRORS) == 0 then -- only a whole fit may answer for an equal one
+  if get('cancel') == '' and get('equal_key') ~= '' and redis.call('HLEN', ERRORS) == 0 then -- only a whole fit may answer for an equal one
     redis.call('HSET', key('fits', 'equal'), get('equal_key'), a.fit)
   end
   redis.call('DEL', RESULTS, DONE, STARTS)
