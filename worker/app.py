@@ -12,7 +12,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VEC
 
 from typing import Any
 
-from billiard import pool
+from billiard import current_process, pool
 from celery import Celery, signals
 from threadpoolctl import threadpool_limits
 
@@ -51,14 +51,15 @@ def create_app(settings: Settings, library: Library) -> Celery:
     """The Celery application of a worker that fits with this library."""
     app = Celery("melm", set_as_current=True)
     app.conf.update(broker_settings(settings) | worker_settings(settings))
-    family = Family()
+    family = Family(settings.worker_processes)
     runners: list[Runner] = []
     add_tasks(app, runners)
 
     def begin_child(**_: Any) -> None:
         threadpool_limits(1)
         store = open_engine(settings)
-        keeper = ChildKeeper(store, family)
+        slot = current_process().index  # type: ignore[attr-defined]  # which of the worker's processes this is
+        keeper = ChildKeeper(family, slot, settings.unit_seconds)
         runners.append(Runner(store, CeleryDispatcher(settings, app), library, keeper, identity(os.getpid())))
 
     def begin_parent(**_: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from melm.data.labeled import Labeled
@@ -44,4 +46,10 @@ class MelmLibrary:
 
 
 def _parameters(fit: FitRecord) -> Any:
-    return METHODS[fit.method].Parameters.model_validate(fit.params)
+    return _checked(fit.method, json.dumps(fit.params))
+
+
+@lru_cache(maxsize=100)  # fits that take turns
+def _checked(method: str, params: str) -> Any:
+    """Parameters checked once, not for every unit. They are frozen."""
+    return METHODS[method].Parameters.model_validate(json.loads(params))

@@ -1,7 +1,8 @@
-"""Keeping leases: in the child that works, and in the parent that watches it.
+"""Keeping leases: the parent of a worker's processes renews them, alone.
 
 A child says on a pipe which unit it has in hand. The parent renews the lease, because a thread of the child gets no
-time while a C function holds the interpreter; it kills a child that goes on with a unit nobody wants any more.
+time while a C function holds the interpreter. When the lease is gone it says so in a byte that the child shares with
+it, and kills a child that goes on nevertheless.
 """
 
 from __future__ import annotations
@@ -29,20 +30,34 @@ from worker.store.settings import Settings
 logger = logging.getLogger(__name__)
 
 
-class Family:
-    """What a parent and the children it forks share: a pipe upwards, and one byte downwards that says stop."""
+@dataclass(frozen=True)
+class Report:
+    """What a child says: the unit that it has in hand now, and how many it has had, counted up to `LAST_NUMBER`."""
 
-    def __init__(self) -> None:
+    pid: int
+    slot: int
+    number: int
+    lease: Lease | None
+
+
+LAST_NUMBER = 255  # what a byte can hold
+
+
+class Family:
+    """What a parent and the children it forks share: a pipe upwards, one byte for each child downwards, one for all."""
+
+    def __init__(self, n_children: int = 1) -> None:
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
-        self._stopping = mmap.mmap(-1, 1)
+        self._bytes = mmap.mmap(-1, n_children + 1)
 
-    def report(self, lease: Lease | None) -> None:
+    def report(self, slot: int, number: int, lease: Lease | None) -> None:
         """Child: this is what I have in hand. One write below PIPE_BUF arrives whole."""
-        message = {"pid": os.getpid(), "lease": None if lease is None else lease.model_dump()}
+        self._bytes[slot + 1] = 0
+        message = {"pid": os.getpid(), "slot": slot, "number": number, "lease": lease and lease.model_dump()}
         os.write(self._write, json.dumps(message).encode() + b"\n")
 
-    def wait_for_reports(self, timeout_seconds: float) -> list[tuple[int, Lease | None]]:
+    def wait_for_reports(self, timeout_seconds: float) -> list[Report]:
         """Parent: what children said since the last time; waits for the first word."""
         select.select([self._read], [], [], timeout_seconds)
         data = b""
@@ -53,39 +68,48 @@ class Family:
                 if not data or data.endswith(b"\n"):
                     break
         messages = [json.loads(line) for line in data.splitlines()]
-        return [(each["pid"], each["lease"] and Lease.model_validate(each["lease"])) for each in messages]
+        return [Report(**{**each, "lease": each["lease"] and Lease.model_validate(each["lease"])}) for each in messages]
+
+    def tell_lost(self, report: Report) -> None:
+        """Parent: that unit is no longer yours. It says which, since the child may have gone on to the next."""
+        self._bytes[report.slot + 1] = report.number
+
+    def is_lost(self, slot: int, number: int) -> bool:
+        """Child: whether the parent said so of the unit with this number."""
+        return self._bytes[slot + 1] == number
 
     def stop(self) -> None:
         """Parent: let go of what you have in hand."""
-        self._stopping[0] = 1
+        self._bytes[0] = 1
 
     def is_stopping(self) -> bool:
         """Child: whether the parent said so."""
-        return self._stopping[0] == 1
+        return self._bytes[0] == 1
 
 
 class ChildKeeper:
-    """Keeps the lease of the unit that this process has in hand, and notices when it is gone."""
+    """Tells the parent which unit this process has in hand, and hears when it is gone."""
 
-    def __init__(self, store: Engine, family: Family) -> None:
-        self._store = store
+    def __init__(self, family: Family, slot: int, unit_seconds: float) -> None:
         self._family = family
+        self._slot = slot
+        self._unit_seconds = unit_seconds
+        self._number = 0
         self._lease: Lease | None = None
-        self._lost: Lease | None = None
         self._ends_at = float("inf")
-        threading.Thread(target=self._run, name="keeper", daemon=True).start()
 
     def hold(self, lease: Lease | None) -> None:
         """This is the unit in hand now."""
         if lease is None and self._lease is None:
             return
         self._lease = lease
-        self._ends_at = time.monotonic() + self._store.settings.unit_seconds
-        self._family.report(lease)
+        self._ends_at = time.monotonic() + self._unit_seconds
+        self._number = self._number % LAST_NUMBER + 1
+        self._family.report(self._slot, self._number, lease)
 
     def should_stop(self) -> bool:
         """Whether the unit in hand is no longer wanted here."""
-        is_lost = self._lost is not None and self._lost is self._lease
+        is_lost = self._family.is_lost(self._slot, self._number) and self._lease is not None
         return is_lost or self._family.is_stopping() or self.is_out_of_time()
 
     def is_stopping(self) -> bool:
@@ -96,42 +120,25 @@ class ChildKeeper:
         """Whether the unit in hand has had all the time that one may have."""
         return time.monotonic() > self._ends_at
 
-    def _run(self) -> None:
-        settings = self._store.settings
-        renewed_at = time.monotonic()
-        while True:
-            time.sleep(settings.cancel_poll_seconds)
-            lease = self._lease
-            if lease is None:
-                continue
-            try:
-                if time.monotonic() - renewed_at >= settings.renew_seconds:
-                    renewed_at = time.monotonic()
-                    is_held = self._store.units.renew(lease)
-                else:
-                    is_held = self._store.units.is_held(lease)
-            except ContractError:
-                continue  # the server is away: nothing is known, so the work goes on
-            except Exception:
-                logger.exception("keeper failed")
-                continue
-            if not is_held:
-                self._lost = lease
-
 
 @dataclass
 class Held:
     """What a child has in hand, as its parent sees it."""
 
+    report: Report
     lease: Lease
     process: str
     since: float
     renewed_at: float
+    looked_at: float
     lost_at: float | None = None
 
 
 class ParentKeeper:
-    """Renews the leases of all children and kills those that do not let go. Says that the worker is alive."""
+    """Renews the leases of all children, tells them when one is gone, and kills those that do not let go.
+
+    Says that the worker is alive.
+    """
 
     def __init__(self, store: Engine, dispatcher: Dispatcher, family: Family, name: str) -> None:
         self._store = store
@@ -158,11 +165,14 @@ class ParentKeeper:
         beats_at = 0.0
         heard_at = time.monotonic()
         while not self._stop.is_set():
-            for pid, lease in self._family.wait_for_reports(tick(settings)):
+            for report in self._family.wait_for_reports(tick(settings)):
                 heard_at = now = time.monotonic()
-                self._held.pop(pid, None)
-                if lease is not None:
-                    self._held[pid] = Held(lease, identity(pid), since=now, renewed_at=now)
+                self._held.pop(report.pid, None)
+                if report.lease is not None:
+                    process = identity(report.pid)
+                    self._held[report.pid] = Held(
+                        report, report.lease, process, since=now, renewed_at=now, looked_at=now
+                    )
             try:
                 for pid, held in list(self._held.items()):
                     self._look_after(pid, held)
@@ -202,10 +212,18 @@ class ParentKeeper:
             self._kill(pid, held, "out of time")
         elif held.lost_at is not None and now - held.lost_at > settings.kill_seconds:
             self._kill(pid, held, "no longer wanted")
-        elif held.lost_at is None and now - held.renewed_at >= settings.renew_seconds:
-            held.renewed_at = now
-            if not self._store.units.renew(held.lease):
+        elif held.lost_at is None and now - held.looked_at >= tick(settings):
+            held.looked_at = now
+            if not self._is_held(held, now):
                 held.lost_at = now
+                self._family.tell_lost(held.report)
+
+    def _is_held(self, held: Held, now: float) -> bool:
+        """Whether the lease still stands; renews it when that is due."""
+        if now - held.renewed_at < self._store.settings.renew_seconds:
+            return self._store.units.is_held(held.lease)
+        held.renewed_at = now
+        return self._store.units.renew(held.lease)
 
     def _kill(self, pid: int, held: Held, reason: str) -> None:
         logger.warning("killed", extra={"fit_id": held.lease.fit_id, "unit": held.lease.unit, "reason": reason})

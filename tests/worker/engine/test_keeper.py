@@ -12,7 +12,7 @@ import pytest
 from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine, open_engine
-from worker.engine.keeper import ChildKeeper, Family, ParentKeeper
+from worker.engine.keeper import ChildKeeper, Family, ParentKeeper, Report
 from worker.store.process import identity
 from worker.store.records import Lease
 from worker.store.settings import Settings
@@ -50,7 +50,7 @@ def claimed(store: Engine, tenant: str, pid: int) -> Lease:
 def report_as(family: Family, pid: int, lease: Lease | None, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: pid)
-        family.report(lease)
+        family.report(0, 1, lease)
 
 
 def stays_held(store: Engine, lease: Lease, seconds: float) -> bool:
@@ -66,10 +66,11 @@ def stays_held(store: Engine, lease: Lease, seconds: float) -> bool:
 def test_reports_arrive_in_order() -> None:
     family = Family()
     lease = Lease(tenant="t", fit_id="f", unit="u", fence=1)
-    for _ in range(50):
-        family.report(lease)
-        family.report(None)
-    assert family.wait_for_reports(1) == [(os.getpid(), lease), (os.getpid(), None)] * 50
+    for number in range(50):
+        family.report(0, number, lease)
+        family.report(0, number, None)
+    expected = [Report(os.getpid(), 0, number, each) for number in range(50) for each in (lease, None)]
+    assert family.wait_for_reports(1) == expected
     assert family.wait_for_reports(0) == []
 
 
@@ -77,37 +78,54 @@ def test_a_lease_that_nobody_keeps_is_lost(quick: Engine, tenant: str) -> None:
     assert not stays_held(quick, claimed(quick, tenant, os.getpid()), 1)
 
 
-def test_a_child_keeps_its_lease(quick: Engine, tenant: str) -> None:
+def test_a_child_hears_of_a_cancel(quick: Engine, tenant: str) -> None:
+    family = Family()
+    parent = ParentKeeper(quick, NoMessages(), family, tenant)
+    parent.start()
     lease = claimed(quick, tenant, os.getpid())
-    keeper = ChildKeeper(quick, Family())
+    keeper = ChildKeeper(family, 0, quick.settings.unit_seconds)
     keeper.hold(lease)
-    assert stays_held(quick, lease, 1)
     assert not keeper.should_stop()
-
-
-def test_a_child_notices_a_cancel(quick: Engine, tenant: str) -> None:
-    lease = claimed(quick, tenant, os.getpid())
-    keeper = ChildKeeper(quick, Family())
-    keeper.hold(lease)
     quick.fits.cancel(tenant, lease.fit_id)
     wait_until(keeper.should_stop, 2)
     assert not keeper.is_stopping()
     keeper.hold(claimed(quick, tenant + "x", os.getpid()))
     assert not keeper.should_stop()
+    keeper.hold(None)
+    parent.stop()
 
 
-def test_a_child_is_told_to_stop(quick: Engine) -> None:
+def test_a_word_that_comes_too_late_does_not_stop_the_next_unit() -> None:
+    """However many units a child has had, and whatever its brothers lose."""
+    family = Family(2)
+    child, brother = (ChildKeeper(family, slot, 100) for slot in range(2))
+    lease = Lease(tenant="t", fit_id="f", unit="u", fence=1)
+    brother.hold(lease)
+    (brothers,) = family.wait_for_reports(1)
+    for _ in range(600):
+        child.hold(lease)
+        (first,) = family.wait_for_reports(1)
+        child.hold(lease)
+        family.wait_for_reports(1)
+        family.tell_lost(first)
+        assert not child.should_stop()
+    family.tell_lost(brothers)
+    assert brother.should_stop()
+    assert not child.should_stop()
+
+
+def test_a_child_is_told_to_stop() -> None:
     family = Family()
-    keeper = ChildKeeper(quick, family)
+    keeper = ChildKeeper(family, 0, 100)
     assert not keeper.should_stop()
     family.stop()
     assert keeper.should_stop()
     assert keeper.is_stopping()
 
 
-def test_a_child_knows_the_time_a_unit_may_take(quick: Engine, tenant: str, settings: Settings) -> None:
-    keeper = ChildKeeper(open_engine(replace(settings, unit_seconds=0.05)), Family())
-    keeper.hold(claimed(quick, tenant, os.getpid()))
+def test_a_child_knows_the_time_a_unit_may_take() -> None:
+    keeper = ChildKeeper(Family(), 0, 0.05)
+    keeper.hold(Lease(tenant="t", fit_id="f", unit="u", fence=1))
     assert not keeper.is_out_of_time()
     wait_until(keeper.is_out_of_time, 1)
     assert keeper.should_stop()
