@@ -1,4 +1,4 @@
-"""Run measurements and write bench/README.md: `python -m bench [library tables large uploads service] [--quick]`."""
+"""Run measurements and write bench/README.md: `python -m bench [library tables ... tenants] [--quick]`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ PARTS = {
         "large": "Large data",
         "uploads": "Large data through the service",
         "service": "The service",
+        "tenants": "Many tenants",
     }.items()
     if (FOLDER / f"{name}.py").exists()
 }
