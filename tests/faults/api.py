@@ -28,6 +28,10 @@ class Method:
     title = "a stand-in"
     Parameters = Parameters
 
+    def n_units(self, parameters: BaseModel) -> int:
+        """So few that the service takes any of its fits."""
+        return 1
+
 
 METHODS[Method.name] = cast(Any, Method())  # before the service derives its schemas
 
