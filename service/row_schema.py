@@ -28,7 +28,7 @@ def row_schema(model: Model, title: str) -> dict[str, Any]:
 def column_schema(column: NumberColumn | CategoryColumn) -> dict[str, Any]:
     """What a value of a column may be. A category that is not listed is taken, as "other"."""
     kind = "number" if isinstance(column, NumberColumn) else "string"
-    schema: dict[str, Any] = {"type": [kind, "null"] if column.has_gaps else kind}
+    schema: dict[str, Any] = {"type": [kind, "null"] if column.n_missing else kind}
     if isinstance(column, CategoryColumn):
         schema["examples"] = list(column.categories)
         schema["description"] = "Other values are taken as unknown."

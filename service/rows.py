@@ -129,7 +129,7 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
 def cell_errors(table: Table, column: NumberColumn | CategoryColumn) -> list[FieldError]:
     """Gaps where the training rows had none, and infinite numbers."""
     name = column.name
-    wrong = np.zeros(len(table), bool) if column.has_gaps else table.is_missing(name)
+    wrong = np.zeros(len(table), bool) if column.n_missing else table.is_missing(name)
     errors = [
         (row, "the value is missing, and no training row lacked it") for row in np.flatnonzero(wrong)[:SHOWN_ERRORS]
     ]
@@ -151,6 +151,8 @@ def about_unseen(table: Table, column: CategoryColumn) -> list[str]:
         return []
     if column.has_other:
         treated = "that the training rows had never or too rarely, taken as other"
+    elif column.rest_as is not None:
+        treated = f"that the training rows had never or too rarely, taken as {column.rest_as}"
     else:
         treated = "that no training row had, taken as none of the categories"
     return [f"The column {column.name!r} has values {treated}: {shown(unseen)}."]

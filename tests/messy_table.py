@@ -28,7 +28,13 @@ def messy_rows() -> list[list[str]]:
             [
                 str(90_000 + 7 * index),
                 ["NA", "", "?", "NaN"][index % 4] if index % 11 == 0 else height,
-                "null" if index % 13 == 0 else "türkis" if index == 5 else color,
+                "null"
+                if index % 13 == 0
+                else "türkis"
+                if index in (5, 25, 45)
+                else "ocker"
+                if index in (15, 35)
+                else color,
                 f"0{1000 + index % 4}",
                 f"{generator.normal(70, 9):.1f}".replace(".", ","),
                 "12,5",
@@ -67,7 +73,7 @@ def cleaned_by_hand() -> tuple[Any, Any]:
     clean["height (missing)"] = found["height"].isna().astype(float)
     for value in COLORS:
         clean[f"color={value}"] = (found["color"] == value).astype(float)
-    clean["color (other)"] = (found["color"] == "türkis").astype(float)
+    clean["color (other)"] = found["color"].isin(["türkis", "ocker"]).astype(float)
     clean["color (missing)"] = found["color"].isna().astype(float)
     for value in sorted(found["zip"].unique()):
         clean[f"zip={value}"] = (found["zip"] == value).astype(float)

@@ -1,32 +1,40 @@
-"""From a table with gaps and categories to a matrix: what was learned about each column from the training rows."""
+"""From a table with missing values and categories to a matrix: what was learned from the training rows of each column.
+
+What few rows have makes no feature: a direction that only they vary in would be found by any search for separation, and
+squash all others. `enough_rows` says how many rows it takes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from melm.tables.table import NO_CATEGORY, Table
 from melm.typing import Array
 
 MAX_CATEGORIES = 20  # of one column, the most frequent; all others are "other"
-MIN_ROWS = 5  # a category with fewer training rows is "other"
+MIN_ROWS = 5  # of the training rows must have what becomes a feature of zeros and ones,
+MIN_SHARE = 0.03  # and this share: what fewer have may lie outside the central 95 % of an axis, and squash it
+
+
+def enough_rows(n_rows: int) -> int:
+    """How many of the training rows must have a category, or lack a value, for that to be a feature."""
+    return max(MIN_ROWS, ceil(MIN_SHARE * n_rows))
 
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """Numbers: gaps take the median and are flagged in a column of their own."""
+    """Numbers: missing values take the median, and have an indicator where enough training rows lacked the value."""
 
     name: str
     median: float
-    n_missing: int = 0  # gaps among the training rows
-
-    @property
-    def has_gaps(self) -> bool:
-        """Whether some training row had a gap."""
-        return self.n_missing > 0
+    n_missing: int = 0  # training rows that lacked the value
+    has_gaps: bool = False  # whether there is an indicator
 
     def to_json(self) -> dict[str, Any]:
         """What was learned, as JSON values."""
@@ -54,20 +62,19 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """Categories: a column of zeros and ones for each frequent one, one for the rest, one for gaps.
+    """Categories: a column of zeros and ones for each frequent one, one for the rest, one for missing values.
 
-    A category that was not there in training is one of the rest; where there was no rest, it is all zeros.
+    Missing values too rare for an indicator belong to the rest. Where all of the rest is too rare it is taken as the
+    most frequent category: rows of zeros would be as much of an axis as a column of their own. A category that was not
+    there in training is one of the rest; where there was no rest, it is all zeros.
     """
 
     name: str
     categories: tuple[str, ...]
     has_other: bool
-    n_missing: int = 0  # gaps among the training rows
-
-    @property
-    def has_gaps(self) -> bool:
-        """Whether some training row had a gap."""
-        return self.n_missing > 0
+    n_missing: int = 0  # training rows that lacked the value
+    has_gaps: bool = False  # whether there is an indicator
+    rest_as: str | None = None  # the category that the rest is taken as
 
     def to_json(self) -> dict[str, Any]:
         """What was learned, as JSON values."""
@@ -78,6 +85,7 @@ class CategoryColumn:
             "has_other": self.has_other,
             "n_missing": self.n_missing,
             "has_gaps": self.has_gaps,
+            **({} if self.rest_as is None else {"rest_as": self.rest_as}),
         }
 
     @property
@@ -90,10 +98,9 @@ class CategoryColumn:
         """Write the encoded columns."""
         codes, values = table.text(self.name)
         column_of = {value: column for column, value in enumerate(self.categories)}
-        other = len(self.categories) if self.has_other else NO_CATEGORY
-        columns = np.array([*(column_of.get(value, other) for value in values), NO_CATEGORY])
-        if self.has_gaps:
-            columns[NO_CATEGORY] = X.shape[1] - 1
+        rest = len(self.categories) if self.has_other else column_of.get(self.rest_as or "", NO_CATEGORY)
+        missing = X.shape[1] - 1 if self.has_gaps else rest if self.n_missing else NO_CATEGORY
+        columns = np.array([*(column_of.get(value, rest) for value in values), missing])
         column = columns[codes]
         X[:] = 0
         rows = np.flatnonzero(column != NO_CATEGORY)
@@ -109,7 +116,13 @@ class Encoder:
     @classmethod
     def fit(cls, table: Table) -> Encoder:
         """Medians and frequent categories of the rows of a table: the training rows."""
-        return cls(tuple(_categories(table, n) if table.is_text(n) else _numbers(table, n) for n in table.names))
+        seen: set[bytes] = set()  # indicators: columns that lack their values in the same rows need one
+        return cls(
+            tuple(
+                _categories(table, name, seen) if table.is_text(name) else _numbers(table, name, seen)
+                for name in table.names
+            )
+        )
 
     @property
     def features(self) -> list[str]:
@@ -140,35 +153,49 @@ class Encoder:
 
 
 def needs_encoder(table: Table) -> bool:
-    """Whether a table has categories or gaps. One without is a matrix as it is."""
+    """Whether a table has categories or missing values. One without is a matrix as it is."""
     return bool(table.text_names) or bool(np.isnan(table.numbers).any())
 
 
-def _numbers(table: Table, name: str) -> NumberColumn:
+def _numbers(table: Table, name: str, seen: set[bytes]) -> NumberColumn:
     values = table.number(name)
     missing = np.isnan(values)
     median = 0.0 if missing.all() else float(np.median(values[~missing]))
-    return NumberColumn(name, median, int(missing.sum()))
+    return NumberColumn(name, median, int(missing.sum()), _is_indicated(missing, seen))
 
 
-def _categories(table: Table, name: str) -> CategoryColumn:
+def _categories(table: Table, name: str, seen: set[bytes]) -> CategoryColumn:
     codes, values = table.text(name)
-    counts = np.bincount(codes[codes != NO_CATEGORY], minlength=len(values))
-    frequent = np.argsort(-counts, kind="stable")[:MAX_CATEGORIES]
-    kept = sorted(code for code in frequent.tolist() if counts[code] >= MIN_ROWS)
-    return CategoryColumn(
-        name,
-        tuple(values[code] for code in kept),
-        has_other=bool(counts.sum() > counts[kept].sum()),
-        n_missing=int((codes == NO_CATEGORY).sum()),
-    )
+    missing = codes == NO_CATEGORY
+    n_missing, has_gaps = int(missing.sum()), _is_indicated(missing, seen)
+    counts = np.bincount(codes[~missing], minlength=len(values))
+    frequent = np.argsort(-counts, kind="stable")[:MAX_CATEGORIES].tolist()
+    kept = sorted(code for code in frequent if counts[code] >= enough_rows(len(codes)))
+    n_rest = int(counts.sum() - counts[kept].sum()) + (0 if has_gaps else n_missing)
+    has_other = n_rest >= enough_rows(len(codes)) or (n_rest > 0 and not kept)
+    rest_as = values[frequent[0]] if n_rest and not has_other else None
+    return CategoryColumn(name, tuple(values[code] for code in kept), has_other, n_missing, has_gaps, rest_as)
+
+
+def _is_indicated(missing: npt.NDArray[np.bool_], seen: set[bytes]) -> bool:
+    """Whether missing values have an indicator: enough rows, and no other column that lacks its values there."""
+    if missing.sum() < enough_rows(len(missing)) or missing.all():
+        return False
+    rows = np.packbits(missing).tobytes()
+    is_new = rows not in seen
+    seen.add(rows)
+    return is_new
 
 
 def _from_json(fields: dict[str, Any]) -> NumberColumn | CategoryColumn:
+    name, n_missing, has_gaps = str(fields["name"]), int(fields["n_missing"]), bool(fields["has_gaps"])
     if fields["kind"] == "numeric":
         median = float(fields["median"])
         if not np.isfinite(median):
-            raise ValueError(f"The median of {fields['name']!r} is {median}.")
-        return NumberColumn(str(fields["name"]), median, int(fields["n_missing"]))
+            raise ValueError(f"The median of {name!r} is {median}.")
+        return NumberColumn(name, median, n_missing, has_gaps)
     categories = tuple(map(str, fields["categories"]))
-    return CategoryColumn(str(fields["name"]), categories, bool(fields["has_other"]), int(fields["n_missing"]))
+    rest_as = fields.get("rest_as")  # version 0.1 did not have it
+    if rest_as is not None and rest_as not in categories:
+        raise ValueError(f"{rest_as!r} is no category of {name!r}.")
+    return CategoryColumn(name, categories, bool(fields["has_other"]), n_missing, has_gaps, rest_as)

@@ -35,6 +35,7 @@ def kind_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def remark(column: Mapping[str, Any]) -> str:
     """What a model knows of a column."""
     if column["kind"] == "numeric":
-        return f"gaps take {column['median']:.4g} and are flagged" if column["has_gaps"] else "no gaps"
+        filled = f"missing values take {column['median']:.4g}" if column["n_missing"] else "no missing values"
+        return f"{filled} and are flagged" if column["has_gaps"] else filled
     parts = [*column["categories"], *(["other"] if column["has_other"] else [])]
     return ", ".join([*parts, *(["missing"] if column["has_gaps"] else [])])

@@ -85,7 +85,7 @@ def test_roles_are_shown_with_reasons_and_can_be_set(melm: Melm, service: Runnin
         assert lines["zip"] == "zip ignore set by the caller"
         assert lines["clinic"] == "clinic ignore text that is the same in every row"
     shown = melm("show", "model.npz").out
-    assert "gaps take" in shown
+    assert "missing values take" in shown
     assert 'blue, pale "green", red, other, missing' in shown
     assert "zip" not in shown
     fitted = json.loads(melm(*FIT, *QUICK, "--url", service.url, "--watch", "--json").out)

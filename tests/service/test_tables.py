@@ -35,7 +35,13 @@ def messy_rows() -> list[list[str]]:
             [
                 str(90000 + 7 * index),
                 ["NA", "", "?"][index % 3] if index % 11 == 0 else size,
-                "null" if index % 13 == 0 else "türkis" if index == 5 else color,
+                "null"
+                if index % 13 == 0
+                else "türkis"
+                if index in (5, 25, 45)
+                else "ocker"
+                if index in (15, 35)
+                else color,
                 f"0{1000 + index % 4}",
                 f"siehe Blatt {index % 70}",
                 f"{generator.normal(70, 9):.1f}".replace(".", ","),
@@ -79,7 +85,7 @@ def test_the_summary_tells_roles_and_reasons(messy: dict[str, Any]) -> None:
     }
     assert columns["Nr"]["reason"] == "all values differ and increase: id"
     assert columns["Größe"]["n_missing"] == 9
-    assert columns["Farbe"]["categories"] == ["blau", 'hell"grün"', "rot", "türkis"]
+    assert columns["Farbe"]["categories"] == ["blau", 'hell"grün"', "ocker", "rot", "türkis"]
     assert messy["dataset"]["feature_names"] == ["Größe", "Farbe", "PLZ", "Gewicht, kg"]
 
 
@@ -88,7 +94,9 @@ def test_the_same_table_cleaned_by_hand_gives_the_same_model(client: httpx2.Clie
     size = np.array([np.nan if row[1] in ("NA", "", "?") else float(row[1].replace(",", ".")) for row in rows])
     missing = np.isnan(size)
     size[missing] = np.nanmedian(size)
-    colors = ["(missing)" if row[2] == "null" else "(other)" if row[2] == "türkis" else row[2] for row in rows]
+    colors = [
+        "(missing)" if row[2] == "null" else "(other)" if row[2] in ("ocker", "türkis") else row[2] for row in rows
+    ]
     X = np.column_stack(
         [
             size,

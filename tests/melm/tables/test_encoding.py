@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.model import file as model_file
 from melm.plan import Fold, run_plan
-from melm.tables.encoding import MAX_CATEGORIES, MIN_ROWS, Encoder, needs_encoder
+from melm.tables.encoding import MAX_CATEGORIES, MIN_ROWS, CategoryColumn, Encoder, enough_rows, needs_encoder
 from melm.tables.table import Cell, Table
+from tests.melm.tables.real_tables import penguins, titanic
 
 
 def messy(n_rows: int = 120) -> tuple[Table, list[str]]:
@@ -26,7 +28,8 @@ def messy(n_rows: int = 120) -> tuple[Table, list[str]]:
     label = generator.integers(0, 2, n_rows)
     age: list[Cell] = [None if i % 10 == 0 else float(v) for i, v in enumerate(generator.normal(40 + 6 * label, 8))]
     color: list[Cell] = [[None, "red", "blue", "green"][int(v)] for v in np.clip(generator.normal(1.5 + label), 0, 3)]
-    color[7] = "teal"
+    for index in range(7, n_rows, 20):  # each too rare for a feature, both together not
+        color[index] = "teal" if index < n_rows // 2 else "cyan"
     weight: list[Cell] = generator.normal(size=n_rows).tolist()
     return Table.of_cells({"age": age, "color": color, "weight": weight}), ["sick" if v else "well" for v in label]
 
@@ -71,7 +74,7 @@ def test_rows_by_name_in_any_order_with_unseen_values() -> None:
 
 
 def test_categories_are_bounded_in_number() -> None:
-    cells: list[Cell] = [f"v{i}" for i in range(50) for _ in range(MIN_ROWS)]
+    cells: list[Cell] = [f"v{i}" for i in range(30) for _ in range(10)]
     (column,) = Encoder.fit(Table.of_cells({"c": cells})).columns
     assert len(column.features) == MAX_CATEGORIES + 1
 
@@ -79,6 +82,39 @@ def test_categories_are_bounded_in_number() -> None:
 def test_a_category_that_is_new_where_nothing_was_rare_is_all_zeros() -> None:
     encoder = Encoder.fit(Table.of_cells({"c": ["a", "b"] * 10}))
     assert encoder.encode(Table.of_cells({"c": ["new", "b"]})).tolist() == [[0, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("method", ["melm", "lda"])
+@pytest.mark.parametrize("load", [penguins, titanic])
+def test_rare_things_make_no_axis(load: Callable[[], tuple[Table, list[str]]], method: str) -> None:
+    """The central 95 % of the rows fill at least .4 of the range of each axis."""
+    data = Labeled.of_table(*load())
+    n_components = 1 if method == "lda" else 2
+    parameters = {"n_starts": 2} if method == "melm" else {}
+    model = fit(data, method, n_components=n_components, **parameters)
+    Z = (data.X - model.offset) @ model.projection
+    low, high = np.quantile(Z, [0.025, 0.975], axis=0)
+    assert ((high - low) / np.ptp(Z, axis=0) >= 0.4).all()
+
+
+def test_indicators_need_rows_and_equal_ones_are_one() -> None:
+    n_rows = 400
+    few: list[Cell] = [None if i < enough_rows(n_rows) - 1 else float(i % 7) for i in range(n_rows)]
+    many: list[Cell] = [None if i < enough_rows(n_rows) else float(i % 5) for i in range(n_rows)]
+    again: list[Cell] = [None if i < enough_rows(n_rows) else "ab"[i % 2] for i in range(n_rows)]
+    encoder = Encoder.fit(Table.of_cells({"few": few, "many": many, "again": again}))
+    assert encoder.features == ["few", "many", "many (missing)", "again=a", "again=b", "again (other)"]
+    rows = Table.of_cells({"few": [None], "many": [1.0], "again": ["b"]}, text=["again"])
+    assert encoder.encode(rows).tolist() == [[3.0, 1.0, 0.0, 0.0, 1.0, 0.0]]
+
+
+def test_what_is_too_rare_is_taken_as_the_most_frequent_category() -> None:
+    cells: list[Cell] = [None, None, "rare", *["a"] * 60, *["b"] * 37]
+    encoder = Encoder.fit(Table.of_cells({"c": cells}))
+    assert encoder.columns == (CategoryColumn("c", ("a", "b"), False, 2, False, "a"),)
+    rows = Table.of_cells({"c": [None, "rare", "new", "b"]})
+    assert encoder.encode(rows).tolist() == [[1, 0], [1, 0], [1, 0], [0, 1]]
+    assert Encoder.from_json(json.loads(json.dumps(encoder.to_json()))) == encoder
 
 
 def test_the_encoder_is_json() -> None:
@@ -104,7 +140,7 @@ def test_the_same_table_cleaned_by_hand_gives_the_same_model(method: str) -> Non
     model = fit(Labeled.of_table(table, labels), method, **parameters)
 
     frame = pd.DataFrame({name: table.cells(name) for name in table.names})
-    frame["color"] = frame["color"].replace("teal", "(other)").fillna("(missing)")
+    frame["color"] = frame["color"].replace(["teal", "cyan"], "(other)").fillna("(missing)")
     cleaned = pd.DataFrame(
         {
             "age": frame["age"].astype(float).fillna(frame["age"].astype(float).median()),
