@@ -1,11 +1,8 @@
-"""Arrays on their way: NumPy's own formats, no pickle, and the hash by which the service knows a dataset."""
+"""Arrays on their way: NumPy's own formats, no pickle."""
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,21 +42,6 @@ def names_of(X: object) -> list[str] | None:
     """The column names of a data frame whose columns have names; None for everything else."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def content_hash(X: Array, y: Array, feature_names: Sequence[str] | None) -> str:
-    """The canonical hash of a dataset, as docs/http.md defines it."""
-    dtype = X.dtype.newbyteorder("<")
-    header = {
-        "dtype": dtype.str,
-        "feature_names": None if feature_names is None else list(feature_names),
-        "labels": y.tolist(),
-        "shape": list(X.shape),
-    }
-    digest = hashlib.sha256(json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
-    digest.update(b"\n")
-    digest.update(np.ascontiguousarray(X, dtype).data)
-    return f"sha256:{digest.hexdigest()}"
 
 
 def write_npy(values: Array) -> bytes:

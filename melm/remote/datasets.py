@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.remote.arrays import NPZ, as_labels, as_rows, content_hash, names_of, write_npz
+from melm.remote.arrays import NPZ, as_labels, as_rows, names_of, write_npz
 from melm.remote.connection import Connection
 from melm.remote.records import Dataset
 from melm.remote.table_body import Rows, TableBody, file_body, table_body
+from melm.tables.content_hash import content_hash
 
 Missing: TypeAlias = Literal["impute", "refuse"]
 

@@ -7,10 +7,10 @@ import httpx2
 import numpy as np
 import pytest
 
+from melm.tables.content_hash import content_hash
 from tests.servers import redis_server, wait_until
 from tests.service import samples
 from tests.service.api import api_process
-from worker.store.dataset_hash import content_hash
 
 
 def sample(seed: int) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float64]], list[str]]:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from melm.tables.content_hash import content_hash
 from worker.store.connection import Connection, expiry, milliseconds, script, timestamp
-from worker.store.dataset_hash import content_hash
 from worker.store.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, NotFound, StoreUnavailable
 from worker.store.identifier import new_id
 from worker.store.keys import key

@@ -5,23 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays as array_strategy
 
 from melm.remote import arrays
-from melm.remote.arrays import Array
-from worker.store import dataset_hash
-
-ROWS = array_strategy(st.sampled_from([np.float32, np.float64]), (3, 2), elements=st.floats(-1e3, 1e3, width=32))
-LABELS = st.sampled_from(
-    [np.array(["a", "ß", "日"]), np.array([1, 2, 3]), np.array([True, False, True]), np.array([0.5, 1.0, -0.0])]
-)
-
-
-@given(ROWS, LABELS, st.none() | st.just(["x", "é"]))
-def test_the_hash_is_the_one_that_the_service_computes(X: Array, y: Array, names: list[str] | None) -> None:
-    assert arrays.content_hash(X, y, names) == dataset_hash.content_hash(X, y, names)
 
 
 def test_rows_keep_float32_and_become_float64_otherwise() -> None:

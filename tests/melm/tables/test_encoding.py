@@ -90,7 +90,7 @@ def test_rare_things_make_no_axis(load: Callable[[], tuple[Table, list[str]]], m
     """The central 95 % of the rows fill at least .4 of the range of each axis."""
     data = Labeled.of_table(*load())
     n_components = 1 if method == "lda" else 2
-    parameters = {"n_starts": 2} if method == "melm" else {}
+    parameters: dict[str, Any] = {"n_starts": 2} if method == "melm" else {}
     model = fit(data, method, n_components=n_components, **parameters)
     Z = (data.X - model.offset) @ model.projection
     low, high = np.quantile(Z, [0.025, 0.975], axis=0)

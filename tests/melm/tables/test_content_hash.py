@@ -3,7 +3,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from worker.store.dataset_hash import content_hash
+from melm.tables.content_hash import content_hash
 
 
 def test_the_canonical_form() -> None:

@@ -18,12 +18,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from worker.store.table_part import TablePart
+
+class TablePart(Protocol):
+    """What a table has beside its matrix of numbers."""
+
+    @property
+    def text_names(self) -> tuple[str, ...]: ...
+    @property
+    def codes(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def categories(self) -> tuple[tuple[str, ...], ...]: ...
+    @property
+    def ids(self) -> npt.NDArray[Any] | None: ...
+    @property
+    def id_name(self) -> str | None: ...
+    @property
+    def groups(self) -> npt.NDArray[Any] | None: ...
 
 
 def content_hash(
