@@ -11,6 +11,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from melm.tables.dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, sniff
+from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_written_with, number_pattern
 from melm.tables.roles import ID_NAME, WHOLE_NUMBER, Role
 from melm.tables.stack import Stack
 from melm.tables.table import NO_CATEGORY, Codes, Table, sort_categories
@@ -31,9 +33,9 @@ PIECE_BYTES = BLOCK_BYTES // 4  # that Arrow parses at once
 SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
 MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
 MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
-NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
 SHOWN_PROBLEMS = 100
+MARK_NAMES = {".": "a decimal point", ",": "a decimal comma"}
 
 
 @dataclass(frozen=True)
@@ -310,7 +312,7 @@ class CsvReader:
             return "skip"
 
         kinds = {
-            name: pa.float64() if isinstance(column, _Numbers) and not as_text else pa.string()
+            name: pa.float64() if isinstance(column, _Numbers) and not column.is_marked and not as_text else pa.string()
             for name, column in self._columns.items()
         }
         try:
@@ -341,14 +343,14 @@ class CsvReader:
     def _kind_of(self, name: str, cells: Any) -> _Numbers | _Text:
         """What a column holds, by the role that it was given or by its first cells."""
         role = Role.TARGET if name == self._options.target else self._options.columns.get(name, self._options.others)
-        numbers = _Numbers(name, self._dialect.decimal, self._missing)
+        numbers = self._numbers_of(name, cells)
         if role is not None:
             return numbers if role == Role.NUMERIC else _Text(self._missing)
         values, wrong = numbers.convert(cells)
         n_present = len(cells) - cells.null_count
         if n_present and (1 - len(wrong) / n_present < MOSTLY_NUMBERS):
             return _Text(self._missing)
-        if pc.any(pc.match_substring_regex(cells, LEADING_ZERO)).as_py():
+        if _any_match(cells, LEADING_ZERO):
             return _Text(self._missing)
         found = values[np.isfinite(values)]
         is_whole = not wrong and len(found) > 0 and bool((found == np.floor(found)).all())
@@ -356,12 +358,25 @@ class CsvReader:
             return _Text(self._missing, numbers)  # perhaps an id: its digits are kept until all are seen
         return numbers
 
+    def _numbers_of(self, name: str, cells: Any) -> _Numbers:
+        """How the numbers of a column are written. Only those with marks of their own take the slow way as text."""
+        decimal = self._dialect.decimal
+        other = OTHER[decimal]
+        is_settled = self._dialect.marks.sure is not None or self._dialect.delimiter == ","
+        telling = f"[0-9][{other}][0-9]|[{decimal}][0-9]{{3}}[{decimal}]" if is_settled else "[0-9][.,][0-9]"
+        if self._options.decimal is None and _any_match(cells, telling):
+            written = pc.unique(cells).drop_null().to_pylist()
+            decimal = Marks.of(written).decide(self._dialect.marks, self._dialect.delimiter)
+        is_grouped = _any_match(cells, f"[0-9][{OTHER[decimal]}{GROUPS}][0-9]|[{SIGNS}]")
+        return _Numbers(name, decimal, self._missing, is_grouped or decimal != self._dialect.decimal)
+
 
 class _Numbers:
     """How the cells of a column are read as numbers."""
 
-    def __init__(self, name: str, decimal: str, missing: frozenset[str]) -> None:
+    def __init__(self, name: str, decimal: str, missing: frozenset[str], is_marked: bool) -> None:
         self._name, self._decimal, self._missing = name, decimal, missing
+        self.is_marked = is_marked  # by thousands, a currency, or decimals unlike the file's: Arrow cannot parse it
 
     def take(self, cells: Any, first_row: int, problems: list[Problem]) -> Array:
         """The next cells. Those that are no numbers are problems."""
@@ -375,28 +390,32 @@ class _Numbers:
         if cells.type == pa.float64():
             values = cells.to_numpy(zero_copy_only=False)
             return values, np.flatnonzero(np.isinf(values)).tolist()
-        if self._decimal != ".":
-            cells = pc.replace_substring(cells, self._decimal, ".")
-        try:
-            values = pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
-            wrong = np.isinf(values)
-        except pa.ArrowInvalid:
-            trimmed = pc.utf8_trim_whitespace(cells)
-            is_number = pc.fill_null(pc.match_substring_regex(trimmed, NUMBER), False)
-            values = pc.cast(pc.if_else(is_number, trimmed, None), pa.float64()).to_numpy(zero_copy_only=False)
-            is_gap = pc.is_in(trimmed, pa.array([None, *self._missing], pa.string()))
-            wrong = np.isinf(values) | ~pc.or_(is_number, is_gap).to_numpy(zero_copy_only=False)
+        if self._decimal == "." and not self.is_marked:
+            with suppress(pa.ArrowInvalid):
+                values = pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
+                return values, np.flatnonzero(np.isinf(values)).tolist()
+        trimmed = pc.utf8_trim_whitespace(cells)
+        is_number = pc.fill_null(pc.match_substring_regex(trimmed, number_pattern(self._decimal)), False)
+        bare = pc.replace_substring(trimmed, OTHER[self._decimal], "")
+        if _any_match(bare, f"[+{GROUPS}{SIGNS}]"):  # a replacement by pattern takes many times as long
+            bare = pc.replace_substring_regex(bare, f"[+{GROUPS}{SIGNS}]", "")
+        bare = pc.if_else(is_number, pc.replace_substring(bare, self._decimal, "."), None)
+        values = pc.cast(bare, pa.float64()).to_numpy(zero_copy_only=False)
+        is_gap = pc.is_in(trimmed, pa.array([None, *self._missing], pa.string()))
+        wrong = np.isinf(values) | ~pc.or_(is_number, is_gap).to_numpy(zero_copy_only=False)
         return values, np.flatnonzero(wrong).tolist()
 
     def complain(self, row: int, cell: str, problems: list[Problem]) -> None:
         """Note a cell that is no number."""
         if len(problems) >= SHOWN_PROBLEMS:
             return
+        other = OTHER[self._decimal]
         detail = f"{cell[:40]!r} is not a number, as the others are"
         as_text = f"columns={{{self._name!r}: 'categorical'}} where the column is text"
         fix = f"missing_values={cell[:40]!r} where it stands for a gap; {as_text}"
-        if self._decimal == "." and "," in cell:
-            fix = f"decimal=',' where that separates decimals; {fix}"
+        if is_written_with(cell.strip(), other):
+            detail = f"{cell[:40]!r} has {MARK_NAMES[other]}, where the column has {MARK_NAMES[self._decimal]}"
+            fix = f"decimal={other!r} where that separates decimals; {fix}"
         problems.append(Problem(detail, fix, row, self._name))
 
 
@@ -449,6 +468,10 @@ def _check(options: CsvOptions) -> None:
         problems.append(Problem(f"{options.encoding!r} is no encoding", f"encodings: {', '.join(ENCODINGS)}"))
     if problems:
         raise CsvError(problems)
+
+
+def _any_match(cells: Any, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
 
 
 def _is_blank(data: memoryview) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain, islice
+
+from melm.tables.marks import Marks
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1250", "cp1251", "cp1252", "big5", "euc-kr", "gb18030", "shift_jis")
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 LONGEST_MARK = max(map(len, BYTE_ORDER_MARKS))
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
-DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 SAMPLE_ROWS = 200
+SAMPLE_CELLS = 50_000  # that are looked at for marks
+NO_MARKS = Marks.of(())
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Dialect:
     """How the cells of a file are written."""
 
     delimiter: str = ","
-    decimal: str = "."
+    decimal: str = "."  # of columns that do not tell another
+    marks: Marks = NO_MARKS  # what all cells together say
 
 
 def encoding_of(head: bytes) -> str:
@@ -35,16 +38,15 @@ def sniff(text: str, delimiter: str | None = None, decimal: str | None = None) -
     """The dialect of a file that begins with this text; what is given is not guessed.
 
     The delimiter is the one that gives most rows the header's number of cells, and of those the one that gives most
-    cells. Decimals stand behind a comma where numbers with a comma are found and none with a point.
+    cells.
     """
     if delimiter is None:
         delimiter = max(DELIMITERS, key=lambda candidate: _fit(_rows(text, candidate)))
-    if decimal is None:
-        cells = [cell for row in _rows(text, delimiter)[1:] for cell in row]
-        n_comma = sum(DECIMAL_COMMA.fullmatch(cell) is not None for cell in cells)
-        n_point = sum(DECIMAL_POINT.fullmatch(cell) is not None for cell in cells)
-        decimal = "," if n_comma > n_point else "."
-    return Dialect(delimiter, decimal)
+    if decimal is not None:
+        return Dialect(delimiter, decimal)
+    cells = islice(chain.from_iterable(_rows(text, delimiter)[1:]), SAMPLE_CELLS)
+    marks = Marks.of(cells)
+    return Dialect(delimiter, marks.decide(marks, delimiter) if delimiter == "," else marks.majority, marks)
 
 
 def _rows(text: str, delimiter: str) -> list[list[str]]:

@@ -1,0 +1,86 @@
+"""Thousands and decimal marks: whether `1,234` is a thousand or one and a bit.
+
+A cell is sure where it can be read in one way only (`0.5`, `1,234.5` and `1,234,567` have a decimal point; `0,5`,
+`1.234,5` and `1.234.567` a decimal comma), and open where three digits follow its only mark. The column's own sure
+cells decide, then the file's, then the delimiter: where commas separate cells, one inside quotes groups thousands. Else
+plain numbers that are all below 1,000 beside open ones say that these are grouped. Where nothing decides, the file's
+majority does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+OTHER = {".": ",", ",": "."}
+SPACES = " \u00a0\u2009\u202f"  # between thousands: as typed, not broken, thin, and narrow and not broken
+GROUPS = f"'’{SPACES}"  # that never stand before decimals
+SIGNS = "$€£¥%"
+EXPONENT = "([eE][+-]?[0-9]+)?"
+OPEN = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
+PLAIN = re.compile(r"[+-]?[0-9]+")
+
+
+def number_pattern(decimal: str) -> str:
+    """The regular expression, without groups of its own, of numbers with this decimal mark."""
+    group = f"[{OTHER[decimal]}{GROUPS}]"
+    whole = f"([1-9][0-9]{{0,2}}({group}[0-9]{{3}})+|[0-9]+)"
+    sign = f"[{SIGNS}]?[{SPACES}]?"
+    return f"^[+-]?{sign}[+-]?({whole}([{decimal}][0-9]*)?|[{decimal}][0-9]+){EXPONENT}[{SPACES}]?[{SIGNS}]?$"
+
+
+NUMBERS = {mark: re.compile(number_pattern(mark)) for mark in OTHER}
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What cells say of their marks."""
+
+    n_sure: Counter[str]  # by decimal mark
+    n_open: Counter[str]  # by the mark that they have
+    has_plain: bool
+    is_small: bool  # no plain number has more than three digits
+
+    @classmethod
+    def of(cls, cells: Iterable[str]) -> Marks:
+        """Look at every cell."""
+        n_sure: Counter[str] = Counter()
+        n_open: Counter[str] = Counter()
+        plain: list[str] = []
+        for cell in cells:
+            number = cell.strip(SIGNS + SPACES)
+            if PLAIN.fullmatch(number):
+                plain.append(number)
+            elif found := OPEN.fullmatch(number):
+                n_open[found[1]] += 1
+            elif "." in number or "," in number:
+                n_sure.update(mark for mark in OTHER if is_written_with(number, mark))
+        return cls(n_sure, n_open, bool(plain), all(len(number.lstrip("+-")) < 4 for number in plain))
+
+    @property
+    def sure(self) -> str | None:
+        """The decimal mark that sure cells tell."""
+        return max(self.n_sure, key=lambda mark: (self.n_sure[mark], mark == ".")) if self.n_sure else None
+
+    @property
+    def majority(self) -> str:
+        """The decimal mark of a file where its sure cells tell none: the one that open cells have."""
+        return self.sure or ("," if self.n_open[","] > self.n_open["."] else ".")
+
+    def decide(self, file: Marks, delimiter: str) -> str:
+        """The decimal mark of a column of a file."""
+        sure = self.sure or file.sure
+        if sure is not None or not self.n_open:
+            return sure or file.majority
+        if delimiter == ",":
+            return "."
+        if self.has_plain and self.is_small and len(self.n_open) == 1:
+            return OTHER[next(iter(self.n_open))]
+        return file.majority
+
+
+def is_written_with(number: str, decimal: str) -> bool:
+    """Whether a number can be read with this decimal mark and not with the other one."""
+    return NUMBERS[decimal].match(number) is not None and NUMBERS[OTHER[decimal]].match(number) is None
