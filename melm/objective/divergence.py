@@ -21,6 +21,7 @@ from melm.objective.bandwidth import silverman
 from melm.objective.potential import Gradient, Pair, Potentials
 from melm.objective.potential.exact import ExactPotential, exact_cost
 from melm.objective.potential.grid import pair_grid, shared_grid
+from melm.objective.potential.pairs import PairwisePotentials, pairwise_cost
 from melm.objective.potential.split import spectral_potentials
 from melm.typing import Array
 
@@ -30,6 +31,7 @@ SPECTRAL_COMPONENTS = 3  # beyond, grids grow faster than pairs
 SPECTRAL_TOLERANCE = 1e-8
 TIGHTEST_TOLERANCE = 1e-13
 RESOLVED = 1e3  # the mean similarity is trusted down to this many times the tolerance
+PAIR_SECONDS = 4e-4  # of a grid that one pair has to itself, at least
 QUICK_SECONDS = 3e-4  # below this the exact form is taken without a look at grids
 QUICK_PAIRS = 2**22  # up to here an unresolved similarity is computed exactly at once, without a tighter grid
 
@@ -55,6 +57,7 @@ class WhitenedDivergence:
         classes = range(len(widths))
         self._pairs = list(combinations_with_replacement(classes, 2))
         self._cross_pairs = list(combinations(classes, 2))
+        self._pairwise_cost = pairwise_cost(problem.rows.counts)
 
     def log_potentials(self, V: Array) -> dict[Pair, float]:
         """log ip of every pair of classes a <= b."""
@@ -66,61 +69,74 @@ class WhitenedDivergence:
 
     def value_and_gradient(self, V: Array) -> tuple[float, Array]:
         """D(V) and its derivative in V (r, k)."""
-        owners, Z = self._evaluate(V)
+        owners, Z, smoothed = self._evaluate(V)
         logs = {pair: potentials.log_values[pair] for pair, potentials in owners.items()}
         weights = divergence_slopes(logs)
         gradient = Gradient.zeros(Z)
-        for potentials in dict.fromkeys(owners.values()):
-            potentials.add_gradient({p: w for p, w in weights.items() if owners[p] is potentials}, gradient)
+        held: dict[Potentials, dict[Pair, float]] = {}
+        for pair, potentials in owners.items():
+            held.setdefault(potentials, {})[pair] = weights[pair]
+        for potentials, some in held.items():
+            potentials.add_gradient(some, gradient)
         through_rows = self.problem.whitening.to_features.T @ self.problem.rows.pull_back(gradient.rows)
-        through_smoothing = 2 * (self._smoothing @ V @ gradient.smoothing).sum(axis=0)
+        through_smoothing = 2 * (smoothed @ gradient.smoothing).sum(axis=0)
         return divergence_of(logs), through_rows + through_smoothing
 
-    def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array]]:
-        """Every pair with the potentials that hold it, and the projected rows."""
+    def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array], Array]:
+        """Every pair with the potentials that hold it, the projected rows, and the smoothing matrices times V."""
         self.n_evaluations += 1
         Z = self.problem.rows.project(self.problem.whitening.to_features @ V)
-        S = V.T @ self._smoothing @ V  # (C, k, k)
-        costs = {pair: exact_cost(len(Z[pair[0]]), len(Z[pair[1]]), pair[0] == pair[1]) for pair in self._pairs}
-        if self.form == "exact" or self.n_components > SPECTRAL_COMPONENTS:
-            return self._exact(self._pairs, Z, S), Z
-        if self.form == "auto" and sum(costs.values()) < QUICK_SECONDS:
-            return self._exact(self._pairs, Z, S), Z
-        owners = self._cheapest(costs, Z, S, self.spectral_tolerance)
-        if self._resolved(owners, self.spectral_tolerance):
-            return owners, Z
-        if sum(len(Z[a]) * len(Z[b]) for a, b in self._cross_pairs) > QUICK_PAIRS:
-            owners = self._cheapest(costs, Z, S, TIGHTEST_TOLERANCE)
-            if self._resolved(owners, TIGHTEST_TOLERANCE):
-                return owners, Z
-        return owners | self._exact(self._cross_pairs, Z, S, near_only=True), Z
+        smoothed = (self._smoothing.reshape(-1, len(V)) @ V).reshape(-1, *V.shape)  # (C, r, k)
+        return self._potentials(Z, V.T @ smoothed), Z, smoothed
 
-    def _cheapest(
-        self, costs: Mapping[Pair, float], Z: list[Array], S: Array, tolerance: float
-    ) -> dict[Pair, Potentials]:
-        """One grid for all classes, or for each pair the cheaper of a grid of its own and the exact form."""
+    def _potentials(self, Z: list[Array], S: Array) -> dict[Pair, Potentials]:
+        """Every pair with the potentials that hold it, by forms that resolve the similarity of the classes."""
+        if self.form == "exact" or self.n_components > SPECTRAL_COMPONENTS:
+            return self._pairwise(Z, S)
+        if self.form == "auto" and self._pairwise_cost < QUICK_SECONDS:
+            return self._pairwise(Z, S)
+        owners = self._cheapest(Z, S, self.spectral_tolerance)
+        if self._resolved(owners, self.spectral_tolerance):
+            return owners
+        if sum(len(Z[a]) * len(Z[b]) for a, b in self._cross_pairs) > QUICK_PAIRS:
+            owners = self._cheapest(Z, S, TIGHTEST_TOLERANCE)
+            if self._resolved(owners, TIGHTEST_TOLERANCE):
+                return owners
+        return owners | self._exact(self._cross_pairs, Z, S, near_only=True)
+
+    def _cheapest(self, Z: list[Array], S: Array, tolerance: float) -> dict[Pair, Potentials]:
+        """All pairs of rows, one grid for all classes, or for each pair of classes the cheaper of either for itself."""
         shared = shared_grid(self._pairs, Z, S, tolerance)
-        exact = np.inf if self.form == "spectral" else sum(costs.values())
-        if shared and shared.excess <= len(Z) and shared.cost <= exact:
+        pairwise = np.inf if self.form == "spectral" else self._pairwise_cost
+        together = min(pairwise, shared.cost if shared else np.inf)
+        few_enough = shared is not None and shared.excess <= len(Z) and shared.cost <= pairwise
+        # Grids of their own are not looked at where setting them up would cost as much as one of the others.
+        if not few_enough and together > PAIR_SECONDS * len(self._pairs):
+            grids = {pair: pair_grid(pair, Z, S, tolerance) for pair in self._pairs}
+            costs = {pair: exact_cost(len(Z[pair[0]]), len(Z[pair[1]]), pair[0] == pair[1]) for pair in self._pairs}
+            if self.form == "spectral":
+                costs = {pair: np.inf if grids[pair] else cost for pair, cost in costs.items()}
+            separate = sum(min(cost, grid.cost) if (grid := grids[pair]) else cost for pair, cost in costs.items())
+            if separate < together:
+                return {
+                    pair: spectral_potentials(grid, Z, S)
+                    if (grid := grids[pair]) and grid.cost < cost
+                    else ExactPotential(pair, Z, S)
+                    for pair, cost in costs.items()
+                }
+        if shared is not None and shared.cost <= pairwise:
             return dict.fromkeys(self._pairs, spectral_potentials(shared, Z, S))
-        grids = {pair: pair_grid(pair, Z, S, tolerance) for pair in self._pairs}
-        if self.form == "spectral":
-            costs = {pair: np.inf if grids[pair] else cost for pair, cost in costs.items()}
-        separate = sum(min(cost, grid.cost) if (grid := grids[pair]) else cost for pair, cost in costs.items())
-        if shared and shared.cost <= separate:
-            return dict.fromkeys(self._pairs, spectral_potentials(shared, Z, S))
-        owners: dict[Pair, Potentials] = {}
-        for pair, cost in costs.items():
-            grid = grids[pair]
-            owners[pair] = spectral_potentials(grid, Z, S) if grid and grid.cost < cost else ExactPotential(pair, Z, S)
-        return owners
+        return self._pairwise(Z, S)
+
+    def _pairwise(self, Z: list[Array], S: Array) -> dict[Pair, Potentials]:
+        return dict.fromkeys(self._pairs, PairwisePotentials(Z, S))
 
     def _exact(self, pairs: list[Pair], Z: list[Array], S: Array, *, near_only: bool = False) -> dict[Pair, Potentials]:
         return {pair: ExactPotential(pair, Z, S, near_only=near_only) for pair in pairs}
 
     def _resolved(self, owners: Mapping[Pair, Potentials], tolerance: float) -> bool:
         """Is the mean similarity far enough above the absolute error of a grid?"""
-        if all(isinstance(owners[pair], ExactPotential) for pair in self._cross_pairs):
+        if all(isinstance(owners[pair], ExactPotential | PairwisePotentials) for pair in self._cross_pairs):
             return True
         logs = {pair: potentials.log_values[pair] for pair, potentials in owners.items()}
         similarity = float(np.exp(-divergence_of(logs) / 2))
@@ -226,25 +242,29 @@ def divergence(
     return Divergence(X, y, n_components=n_components, gamma=gamma, covariance=covariance, form=form).value(V)
 
 
-def log_similarities(logs: Mapping[Pair, float]) -> dict[Pair, float]:
-    """log of the cosine similarity of the class densities, for pairs a < b."""
-    return {(a, b): log_ip - (logs[a, a] + logs[b, b]) / 2 for (a, b), log_ip in logs.items() if a < b}
-
-
 def divergence_of(logs: Mapping[Pair, float]) -> float:
     """The divergence from the log potentials of all pairs."""
-    similarities = np.array(list(log_similarities(logs).values()))
+    similarities = _similarities(logs)[2]
     return float(-2 * (np.logaddexp.reduce(similarities) - np.log(len(similarities))))
 
 
 def divergence_slopes(logs: Mapping[Pair, float]) -> dict[Pair, float]:
     """d D / d log ip for every pair a <= b."""
-    similarities = log_similarities(logs)
-    total = np.logaddexp.reduce(list(similarities.values()))
-    slopes = dict.fromkeys(logs, 0.0)
-    for (a, b), similarity in similarities.items():
-        weight = float(np.exp(similarity - total))
-        slopes[a, b] = -2 * weight
-        slopes[a, a] += weight
-        slopes[b, b] += weight
-    return slopes
+    first, second, similarities = _similarities(logs)
+    weights = np.exp(similarities - np.logaddexp.reduce(similarities))
+    slopes = np.zeros((second.max() + 1, second.max() + 1))
+    np.add.at(slopes, (first, first), weights)
+    np.add.at(slopes, (second, second), weights)
+    slopes[first, second] = -2 * weights
+    return dict(zip(logs, slopes[tuple(np.array(list(logs)).T)].tolist(), strict=True))
+
+
+def _similarities(logs: Mapping[Pair, float]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
+    """Codes a < b of pairs of classes, and the log of the cosine similarity of their densities."""
+    first, second = np.array(list(logs)).T
+    values = np.fromiter(logs.values(), np.float64, len(logs))
+    own = np.empty(first.max() + 1)
+    itself = first == second
+    own[first[itself]] = values[itself]
+    a, b = first[~itself], second[~itself]
+    return a, b, values[~itself] - (own[a] + own[b]) / 2

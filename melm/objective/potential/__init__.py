@@ -48,13 +48,13 @@ class Potentials(Protocol):
 
 
 def whitening_basis(S: Array) -> Array:
-    """T with T^T S T = I, for a small positive definite S.
+    """T with T^T S T = I, for a small positive definite S, or for each of a stack (..., k, k).
 
     By eigenvalues of its correlations: neither axes of very different scales nor a nearly singular S can break it.
     """
-    scale = np.sqrt(np.diag(S))
-    spread, axes = np.linalg.eigh(S / np.outer(scale, scale))
-    basis: Array = axes / np.sqrt(np.maximum(spread, SINGULAR)) / scale[:, None]
+    scale = np.sqrt(np.diagonal(S, axis1=-2, axis2=-1))
+    spread, axes = np.linalg.eigh(S / (scale[..., :, None] * scale[..., None, :]))
+    basis: Array = axes / np.sqrt(np.maximum(spread, SINGULAR))[..., None, :] / scale[..., :, None]
     return basis
 
 

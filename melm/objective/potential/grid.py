@@ -85,7 +85,8 @@ def _grid(
         if np.prod(2 * size + 1) > MAX_POINTS:
             return None
         modes = tuple(int(m) for m in size)
-        separable, nonuniform = separable_cost(n_rows, modes), nonuniform_cost(n_rows, modes, len(classes), tolerance)
+        separable = separable_cost(n_rows, modes, len(classes))
+        nonuniform = nonuniform_cost(n_rows, modes, len(classes), tolerance)
         cheapest: type[Separable] | type[Nonuniform] = Separable if separable < nonuniform else Nonuniform
         n_far = sum(len(rows) for rows in far.values())
         return Grid(
@@ -133,13 +134,14 @@ def _bulk(U: list[Array], share: float) -> tuple[Array, Array]:
     return low - (high - low) / 2, high + (high - low) / 2
 
 
-def separable_cost(n_rows: int, modes: Modes) -> float:
+def separable_cost(n_rows: int, modes: Modes, n_classes: int) -> float:
     """Seconds of value and gradient by tables; infinite where there is no such form or its tables grow large."""
     if len(modes) > 2 or n_rows * (sum(modes) + 2) > 2**24:
         return np.inf
     tables = n_rows * sum(modes)
     products = n_rows * np.prod([2 * m + 2 for m in modes]) if len(modes) == 2 else tables
-    return float(1.0e-4 + 1.0e-8 * tables + 2.5e-10 * products)
+    points = float(np.prod([2 * m + 1 for m in modes])) / 2
+    return float(1e-4 + 1e-8 * tables + 2.5e-10 * products) + _spectra_cost(points, n_classes)
 
 
 def nonuniform_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float) -> float:
@@ -148,4 +150,10 @@ def nonuniform_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float)
     n_components = len(modes)
     points = float(np.prod([4 * m + 2 for m in modes]))
     transforms = n_classes * (1 + (n_components + 1) // 2)
-    return float(8e-4 * n_classes + 1.4e-8 * points * transforms + n_rows * (1.5e-7 + 1.5e-9 * width**n_components))
+    own = 8e-4 * n_classes + 1.4e-8 * points * transforms + n_rows * (1.5e-7 + 1.5e-9 * width**n_components)
+    return float(own) + _spectra_cost(float(np.prod([2 * m + 1 for m in modes])), n_classes)
+
+
+def _spectra_cost(points: float, n_classes: int) -> float:
+    """Seconds of what follows the transforms: damping each class's spectrum, and two products with all of them."""
+    return n_classes * (1.2e-4 + 4e-8 * points + 1e-9 * points * n_classes)

@@ -6,7 +6,8 @@ By Plancherel, with the characteristic function phi_c of a projected class and p
     ip_ab = (2 pi)^-k * Integral of psi_a(xi) conj psi_b(xi) d xi.
 
 The Gaussian limits the band, so the trapezoidal rule on a regular grid converges geometrically. The grid lives in a
-basis u = z T of its own; its rows enter only through sums, so partial sums over blocks of rows add up.
+basis u = z T of its own; its rows enter only through sums, so partial sums over blocks of rows add up. Each class is
+transformed once; all pairs are then one Gram matrix of the psi_c, and all gradients one more product with them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from melm.objective.potential import Gradient, Pair, rotate
-from melm.objective.potential.grid import Grid
-from melm.objective.potential.transform import Spectrum
+from melm.objective.potential.grid import MAX_POINTS, Grid
+from melm.objective.potential.transform import Plans
 from melm.typing import Array
 
 
@@ -27,64 +28,64 @@ class SpectralPotentials:
     def __init__(self, grid: Grid, Z: list[Array], S: Array, weights: Sequence[Array | None] | None = None) -> None:
         """Z: projected rows by class; S: smoothing of the classes (C, k, k); weights: of the rows, equal by default.
 
-        `psi` holds, by class, the characteristic function of its density estimate on the grid.
+        `psi` holds, by class of the grid, the characteristic function of its density estimate on the grid.
         """
-        self._grid, T = grid, grid.basis
-        self._frequencies = [
-            index * step for index, step in zip(grid.transform.indices(grid.modes), grid.step, strict=True)
-        ]
+        self._grid, self._classes, T = grid, grid.classes, grid.basis
+        indices = grid.transform.indices(grid.modes)
+        shape = tuple(max(index.shape) for index in indices)
+        n_components = len(shape)
+        self._frequencies = np.stack(
+            [np.broadcast_to(index * step, shape).ravel() for index, step in zip(indices, grid.step, strict=True)]
+        )  # (k, points)
+        self._products = (self._frequencies[:, None] * self._frequencies).reshape(n_components**2, -1)
         measure = float(np.prod(grid.step / (2 * np.pi)) * abs(np.linalg.det(T)))
-        self._weights = measure * grid.transform.multiplicity(grid.modes)
-        self._transforms = {
-            c: grid.transform(Z[c], T * grid.step, grid.center * grid.step, grid.modes, grid.tolerance)
-            for c in grid.classes
-        }
-        self._damping = {c: self._gaussian(T.T @ S[c] @ T) for c in grid.classes}
-        shares = weights or [None] * len(Z)
-        self.psi = {c: self._transforms[c].forward(shares[c]) * self._damping[c] for c in grid.classes}
-        self._values = {(a, b): self._inner(self.psi[a], self.psi[b]) for a, b in grid.pairs}
+        self._weights = measure * np.broadcast_to(grid.transform.multiplicity(grid.modes), shape).ravel()
+        plans: Plans = {}
+        self._transforms = [
+            grid.transform(Z[c], T * grid.step, grid.center * grid.step, grid.modes, grid.tolerance, plans)
+            for c in self._classes
+        ]
+        smoothing = (T.T @ S[self._classes] @ T).reshape(-1, n_components**2)
+        self._damping = np.exp(-0.5 * (smoothing @ self._products))  # (C, points)
+        shares = [None if weights is None else weights[c] for c in self._classes]
+        spectra = [t.forward(share).ravel() for t, share in zip(self._transforms, shares, strict=True)]
+        self._psi = np.stack(spectra) * self._damping  # (C, points)
+        self.psi = self._psi.reshape(-1, *shape)
+        parts = self._psi.view(np.float64)
+        self._values = (parts * np.repeat(self._weights, 2)) @ parts.T  # (C, C)
+        places = {c: place for place, c in enumerate(self._classes)}
+        self._first, self._second = np.array([(places[a], places[b]) for a, b in grid.pairs]).T
         with np.errstate(divide="ignore"):
-            self.log_values = {pair: float(np.log(max(ip, 0.0))) for pair, ip in self._values.items()}
+            logs = np.log(np.maximum(self._values[self._first, self._second], 0.0))
+        self.log_values = dict(zip(grid.pairs, logs.tolist(), strict=True))
 
     def add_gradient(self, weights: Mapping[Pair, float], gradient: Gradient) -> None:
         """Add the derivatives of the sum of weight * log ip over this grid's pairs."""
-        T = self._grid.basis
-        for c in self._grid.classes:
-            slopes = self._slopes(c, weights)
-            if not slopes:
-                continue
-            combined = np.sum([slope * self.psi[b] for b, slope in slopes], axis=0)
-            spectrum = self._weights * combined.conj() * self._damping[c]
-            moments = self._weights * (self.psi[c] * combined.conj()).real
-            smoothing = self._second_moments(moments)
-            gradient.smoothing[c] -= T @ (smoothing / 2) @ T.T
-            spectra = np.stack([1j * frequency * spectrum for frequency in self._frequencies])
-            for block, slopes_in_u in self._transforms[c].backward(spectra):
-                gradient.rows[c][block] += rotate(slopes_in_u, T.T / len(gradient.rows[c]))
+        T, slopes = self._grid.basis, self._slopes(weights)
+        n_classes, n_points = self._psi.shape
+        n_components = len(T)
+        together = max(1, MAX_POINTS // n_points)  # classes whose spectra may be held beside psi
+        for begin in range(0, n_classes, together):
+            some = slice(begin, begin + together)
+            parts = slopes[some] @ self._psi.view(np.float64)
+            combined = self._weights * parts.view(np.complex128).conj()
+            moments = (self._psi[some] * combined).real @ self._products.T
+            smoothing = moments.reshape(-1, n_components, n_components)
+            combined *= self._damping[some]
+            for place, spectrum in enumerate(combined, begin):
+                if not slopes[place].any():
+                    continue
+                c = self._classes[place]
+                gradient.smoothing[c] -= T @ (smoothing[place - begin] / 2) @ T.T
+                spectra = (1j * self._frequencies * spectrum).reshape(-1, *self.psi.shape[1:])
+                for block, slopes_in_u in self._transforms[place].backward(spectra):
+                    gradient.rows[c][block] += rotate(slopes_in_u, T.T / len(gradient.rows[c]))
 
-    def _slopes(self, c: int, weights: Mapping[Pair, float]) -> list[tuple[int, float]]:
-        """Partners b of class c with d f / d ip_cb; a class with itself counts for both of its places."""
-        slopes = []
-        for (a, b), ip in self._values.items():
-            if c in (a, b) and ip > 0 and (a, b) in weights:
-                partner = b if c == a else a
-                slopes.append((partner, weights[a, b] / ip * (2 if a == b else 1)))
-        return slopes
-
-    def _gaussian(self, S: Array) -> Array:
-        """exp(-xi^T S xi / 2) on the grid."""
-        exponent = sum(
-            S[i, j] * self._frequencies[i] * self._frequencies[j] for i in range(len(S)) for j in range(len(S))
-        )
-        gaussian: Array = np.exp(-exponent / 2)
-        return gaussian
-
-    def _inner(self, left: Spectrum, right: Spectrum) -> float:
-        return float((self._weights * (left.real * right.real + left.imag * right.imag)).sum())
-
-    def _second_moments(self, density: Array) -> Array:
-        """Sums of density * xi_i xi_j over the grid: (k, k)."""
-        k = len(self._frequencies)
-        return np.array(
-            [[(density * self._frequencies[i] * self._frequencies[j]).sum() for j in range(k)] for i in range(k)]
-        )
+    def _slopes(self, weights: Mapping[Pair, float]) -> Array:
+        """d f / d ip (C, C), zero for pairs that are not asked for; a class with itself counts for both its places."""
+        values = self._values[self._first, self._second]
+        wanted = np.array([weights.get(pair, 0.0) for pair in self._grid.pairs])
+        slopes = np.zeros_like(self._values)
+        slopes[self._first, self._second] = np.divide(wanted, values, out=np.zeros_like(values), where=values > 0)
+        both: Array = slopes + slopes.T
+        return both

@@ -22,6 +22,7 @@ from melm.typing import Array
 
 Spectrum: TypeAlias = npt.NDArray[np.complex128]
 Modes: TypeAlias = tuple[int, ...]  # highest frequency index of each axis
+Plans: TypeAlias = dict[int, Any]  # of finufft, by the kind of transform: all classes of one grid share them
 
 BLOCK_ROWS = 2**16  # taken at once, where the grid is not larger: working memory of some 5 MiB
 UPSAMPLING = 2.0  # fixed: finufft's own choice depends on the number of rows, and blocks would not quite add up
@@ -41,7 +42,9 @@ class Transform(Protocol):
 class Separable:
     """One or two axes. Holds indices 0..M of the first axis and -M..M of the second."""
 
-    def __init__(self, rows: Array, basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
+    def __init__(
+        self, rows: Array, basis: Array, shift: Array, modes: Modes, tolerance: float, plans: Plans | None = None
+    ) -> None:
         angles = rotate(rows, basis) - shift
         self._tables = [_powers(angles[:, axis], m + 1) for axis, m in enumerate(modes)]
 
@@ -94,8 +97,11 @@ class Separable:
 class Nonuniform:
     """Up to three axes, by finufft, block of rows by block of rows. Holds indices -M..M of every axis."""
 
-    def __init__(self, rows: Array, basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
+    def __init__(
+        self, rows: Array, basis: Array, shift: Array, modes: Modes, tolerance: float, plans: Plans | None = None
+    ) -> None:
         self._rows, self._basis, self._shift = rows, basis, shift
+        self._plans: Plans = {} if plans is None else plans
         self._shape = tuple(2 * m + 1 for m in modes)
         self._tolerance = max(tolerance, 1e-14)
 
@@ -135,16 +141,18 @@ class Nonuniform:
     def _plan(self, kind: int, block: slice) -> Any:
         angles = rotate(self._rows[block], self._basis)
         angles -= self._shift
-        in_cache = np.prod(self._shape) <= CACHED_POINTS
-        plan = finufft.Plan(
-            kind,
-            self._shape,
-            eps=self._tolerance,
-            isign=1,
-            nthreads=1,
-            upsampfac=UPSAMPLING,
-            spread_sort=0 if in_cache else 2,
-        )
+        if kind not in self._plans:
+            in_cache = np.prod(self._shape) <= CACHED_POINTS
+            self._plans[kind] = finufft.Plan(
+                kind,
+                self._shape,
+                eps=self._tolerance,
+                isign=1,
+                nthreads=1,
+                upsampfac=UPSAMPLING,
+                spread_sort=0 if in_cache else 2,
+            )
+        plan = self._plans[kind]
         plan.setpts(*np.ascontiguousarray(angles.T))
         return plan
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import finufft
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -163,6 +166,20 @@ def test_ten_classes_share_their_characteristic_functions(monkeypatch: pytest.Mo
     monkeypatch.setattr(Separable, "forward", counted)
     melm.Divergence(X, y, form="spectral").value_and_gradient(projection(64, 2))
     assert len(calls) == 10
+
+
+def test_all_classes_of_a_grid_share_the_plans_of_their_transforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = mixture([40, 50, 60, 45, 55], 6)
+    made = []
+    plan = finufft.Plan
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        made.append(arguments)
+        return plan(*arguments, **options)
+
+    monkeypatch.setattr(finufft, "Plan", counted)
+    melm.Divergence(X, y, n_components=3, form="spectral").value_and_gradient(projection(6, 3))
+    assert [kind for kind, _ in made] == [1, 2]
 
 
 def test_a_hard_pair_does_not_collapse() -> None:
