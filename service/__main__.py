@@ -11,7 +11,8 @@ import uvicorn
 from service import logs
 from service.http_protocol import BoundedProtocol
 from service.metrics import shared_by
-from service.security import Keyring, check_binding
+from service.security.binding import check_binding
+from service.security.keys import Keyring
 from service.settings import ServiceSettings
 from worker.store.errors import SettingsError
 

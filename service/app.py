@@ -21,7 +21,8 @@ from service.metrics import Metrics, shared_folder
 from service.model_cache import ModelCache
 from service.observation import Observation
 from service.routes import aliases, datasets, fits, inference, methods, models, operation, page, report, samples
-from service.security import Keyring, RateLimit
+from service.security.keys import Keyring
+from service.security.rate_limit import RateLimit
 from service.settings import ServiceSettings
 from worker.engine import CeleryDispatcher, Dispatcher, Engine, Reconciler, Watch, open_engine
 

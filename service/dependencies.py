@@ -15,7 +15,8 @@ from service.codecs import CODECS
 from service.errors import Forbidden, TooManyRequests, Unauthenticated
 from service.metrics import Metrics
 from service.model_cache import ModelCache
-from service.security import Keyring, Principal, RateLimit, Scope, check_tenant, digest_of
+from service.security.keys import Keyring, Principal, Scope, check_tenant, digest_of
+from service.security.rate_limit import RateLimit
 from service.settings import ServiceSettings
 from worker.engine import Dispatcher, Engine, Watch
 from worker.store.records import DEFAULT_TENANT, Idempotency

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from service.security import Key, Principal, Scope, check_name, check_tenant, digest_of, parse_keys
+from service.security.keys import Key, Principal, Scope, check_name, check_tenant, digest_of, parse_keys
 from worker.store.errors import SettingsError
 
 TOKEN_PREFIX = "melm_"  # noqa: S105 - by which people and scanners of secrets know a key

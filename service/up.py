@@ -23,7 +23,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from service.security import Keyring, check_binding
+from service.security.binding import check_binding
+from service.security.keys import Keyring
 from service.settings import ServiceSettings
 from worker.store.errors import SettingsError
 

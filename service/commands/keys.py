@@ -91,7 +91,7 @@ def create(options: argparse.Namespace) -> None:
     """Print the key alone, so that a script can take it; what else is to be said goes to the person."""
     from service.commands.output import write_line
     from service.keys_file import KeysFile
-    from service.security import Scope
+    from service.security.keys import Scope
 
     is_first = not options.file.exists()
     with explained():

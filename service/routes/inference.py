@@ -18,7 +18,7 @@ from service.model_cache import CachedModel
 from service.openapi import body, problems
 from service.rows import FOUND_OUT, Rows, read_rows, with_remarks
 from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
-from service.security import Scope
+from service.security.keys import Scope
 from service.table_query import CSV_PARAMETERS, TableQuery, parse_query
 
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])

@@ -27,7 +27,7 @@ from service.model_import import read_model
 from service.routes.models import matches
 from service.rows import read_rows
 from service.schemas import AliasPut, ModelOut
-from service.security import parse_keys
+from service.security.keys import parse_keys
 from service.table_query import parse_query
 from service.upload import UploadOptions, parse_roles, read_upload
 from tests.fuzz import bodies

@@ -11,7 +11,7 @@ import pytest
 
 from service.cli import main
 from service.keys_file import KeysFile
-from service.security import Keyring, Principal, Scope
+from service.security.keys import Keyring, Principal, Scope
 from tests.servers import RedisServer, wait_until
 from tests.service.api import api_process
 from worker.store.errors import SettingsError

@@ -13,7 +13,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from service.security import Keyring, Principal, RateLimit, Scope, check_binding, parse_keys
+from service.security.binding import check_binding
+from service.security.keys import Keyring, Principal, Scope, parse_keys
+from service.security.rate_limit import RateLimit
 from tests.servers import ROOT, RedisServer, wait_until
 from tests.service import samples
 from tests.service.api import Api, api_process
@@ -84,7 +86,7 @@ def test_rate_limit_of_zero_is_none() -> None:
 
 
 def test_rate_limit_holds_over_processes(tmp_path: Path) -> None:
-    count = "from service.security import RateLimit; import pathlib, sys; "
+    count = "from service.security.rate_limit import RateLimit; import pathlib, sys; "
     count += "limit = RateLimit(50, pathlib.Path(sys.argv[1]), clock=lambda: 5.0); "
     count += "print(sum(limit.allows(b'a') for _ in range(100)))"
     command = [sys.executable, "-c", count, str(tmp_path / "rates")]

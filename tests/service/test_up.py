@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from service.keys_file import KeysFile
-from service.security import Scope
+from service.security.keys import Scope
 from tests.servers import ROOT, children_of, wait_until
 from tests.service import samples
 from tests.service.api import START_SECONDS, free_port, is_alive

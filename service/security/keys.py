@@ -12,18 +12,12 @@ datasets, fits and models, `admin` also reads the metrics. A file that changes i
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
-import ipaddress
 import logging
-import mmap
-import os
 import re
-import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
@@ -33,8 +27,6 @@ from worker.store.errors import SettingsError
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9._@+-]{1,64}")
 CHECK_SECONDS = 1.0  # how long a changed key file may go unnoticed
-BUCKET = struct.Struct("dd")  # how many were taken, and when that was counted
-N_BUCKETS = 1 << 20  # so many that two keys hardly ever share one
 logger = logging.getLogger(__name__)
 
 
@@ -154,61 +146,3 @@ class Keyring:
             raise SettingsError(f"There is no key file {self._file}; `melm keys create` makes one.") from None
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The key file {self._file} cannot be read: {error}.") from None
-
-
-class RateLimit:
-    """A token bucket per key: one second's worth may come at once. Processes that share a file share the buckets."""
-
-    def __init__(
-        self, per_second: float, file: Path | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._per_second = per_second
-        self._clock = clock
-        self._file = -1 if file is None else os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-        if file is not None:
-            os.ftruncate(self._file, N_BUCKETS * BUCKET.size)
-        self._buckets = mmap.mmap(self._file, N_BUCKETS * BUCKET.size)  # zeros are full buckets, and take no room
-
-    def allows(self, key: bytes) -> bool:
-        """Take one from the bucket, if there is one."""
-        if not self._per_second:
-            return True
-        place = int.from_bytes(key[:8], "big") % N_BUCKETS * BUCKET.size
-        with self._alone_with(place):
-            now = self._clock()
-            taken, at = BUCKET.unpack_from(self._buckets, place)
-            taken = max(taken - (now - at) * self._per_second, 0.0)
-            is_allowed: bool = taken + 1 <= self._per_second
-            BUCKET.pack_into(self._buckets, place, taken + is_allowed, now)
-        return is_allowed
-
-    @contextmanager
-    def _alone_with(self, place: int) -> Iterator[None]:
-        """Keep other processes away from a bucket; the kernel lets them in again when this one dies."""
-        if self._file == -1:
-            yield
-            return
-        fcntl.lockf(self._file, fcntl.LOCK_EX, BUCKET.size, place)
-        try:
-            yield
-        finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, BUCKET.size, place)
-
-
-def check_binding(host: str, keyring: Keyring, user_header: str) -> None:
-    """Refuse to open a service without keys to other machines."""
-    if is_loopback(host) or not keyring.is_open or user_header:
-        return
-    raise SettingsError(
-        f"will not listen on {host} without keys: everybody who reaches it could read and delete everything. "
-        "Make one by `melm keys create` and name its file in MELM_KEYS_FILE, or name the proxy's user header in "
-        "MELM_USER_HEADER, or listen on 127.0.0.1."
-    )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
