@@ -22,6 +22,7 @@ from service.model_cache import ModelCache
 from service.observation import Observation
 from service.routes import aliases, datasets, fits, inference, methods, models, operation, page, report, samples
 from service.security.keys import Keyring
+from service.security.origin import OriginGuard
 from service.security.rate_limit import RateLimit
 from service.settings import ServiceSettings
 from worker.engine import CeleryDispatcher, Dispatcher, Engine, Reconciler, Watch, open_engine
@@ -97,7 +98,8 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
     ):  # the busiest first
         app.include_router(routes.router)
     problems.install(app, lambda path: openapi.allowed_methods(app, path))
-    app.entrance = Observation(DirectRoutes(app.entrance, app, inference.router.routes), metrics, log)
+    direct = DirectRoutes(app.entrance, app, inference.router.routes)
+    app.entrance = Observation(OriginGuard(direct, settings, context.keyring), metrics, log)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     return app
 

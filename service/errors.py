@@ -6,7 +6,8 @@ Exception
 ├── HTTPException                   what Starlette says: no such path, no such method
 └── RequestError                    what the service says
     ├── Malformed                   a body that cannot be parsed
-    ├── Unauthenticated, Forbidden  no key, or one without the scope
+    ├── Unauthenticated, Forbidden  no key; one without the scope, or a page of another site
+    ├── Misdirected                 a host that is not this service
     ├── NotAcceptable               no answer in a media type that the client accepts
     ├── UploadTimeout               a body that does not arrive
     ├── TooLarge                    a body beyond the limit
@@ -64,7 +65,11 @@ class Unauthenticated(RequestError):
 
 
 class Forbidden(RequestError):
-    """A known key without the scope that the call needs."""
+    """A known key without the scope that the call needs, or a browser that asks for a page of another site."""
+
+
+class Misdirected(RequestError):
+    """The request names a host that is not this service."""
 
 
 class NotAcceptable(RequestError):
@@ -89,7 +94,8 @@ class UnsupportedMediaType(RequestError):
     """No codec reads the body."""
 
     def __init__(self, media_type: str, supported: Sequence[str]) -> None:
-        super().__init__(f"cannot read {media_type!r}; supported: {', '.join(supported)}", supported=list(supported))
+        what = f"cannot read {media_type!r}" if media_type else "a body needs a Content-Type"
+        super().__init__(f"{what}; supported: {', '.join(supported)}", supported=list(supported))
 
 
 class Invalid(RequestError):
@@ -111,6 +117,7 @@ STATUS: dict[type[Exception], HTTPStatus] = {
     Malformed: HTTPStatus.BAD_REQUEST,
     Unauthenticated: HTTPStatus.UNAUTHORIZED,
     Forbidden: HTTPStatus.FORBIDDEN,
+    Misdirected: HTTPStatus.MISDIRECTED_REQUEST,
     NotAcceptable: HTTPStatus.NOT_ACCEPTABLE,
     UploadTimeout: HTTPStatus.REQUEST_TIMEOUT,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

@@ -22,7 +22,7 @@ from service.problems import MEDIA_TYPE
 FILE = Path(__file__).parent.parent / "openapi.yaml"
 VERSION = "3.1.0"
 REF = "#/components/schemas/{model}"
-ALWAYS = (401, 403, 429, 503)  # of every operation that needs a key
+ALWAYS = (401, 403, 421, 429, 503)  # of every operation that needs a key
 TAGS = {
     "datasets": "Labeled rows to learn from, addressed by their content.",
     "fits": "Asynchronous searches for a projection.",

@@ -22,6 +22,7 @@ class ServiceSettings(Settings):
     log_level: str = setting("info", "The least level that is logged: debug, info, warning or error.")
     keys: str = setting("", "Keys without a file, separated by semicolons: tenant, scope, SHA-256 in hex.")
     keys_file: str = setting("", "The file that `melm keys` writes; changes are taken up without a restart.")
+    allowed_hosts: str = setting("", "More names, separated by commas, by which browsers may call the service.")
     user_header: str = setting("", "A header in which a trusted proxy names the user, who becomes the tenant.")
     trusted_proxies: str = setting("127.0.0.1", "The addresses, separated by commas, from which that header counts.")
     requests_per_second: float = setting(1000.0, "Requests per key, by all processes. Zero means no limit.")

@@ -14,12 +14,14 @@ CODECS: dict[str, Codec] = {
     codec.media_type: codec for codec in (json.JSON, csv.CSV, npy.NPY, npy.NPZ, arrow.STREAM, arrow.PARQUET)
 }
 
-__all__ = ["CODECS", "Answer", "Codec", "Content", "Limits", "Table", "codec_for_answer", "codec_for_body"]
+JSON_ONLY = frozenset({json.JSON.media_type})
+
+__all__ = ["CODECS", "JSON_ONLY", "Answer", "Codec", "Content", "Limits", "Table", "codec_for_answer", "codec_for_body"]
 
 
 def codec_for_body(content_type: str | None, supported: frozenset[str] = frozenset(CODECS)) -> Codec:
-    """The codec that reads a body of this Content-Type. A body without one is taken for JSON."""
-    media_type = (content_type or json.JSON.media_type).partition(";")[0].strip().lower()
+    """The codec that reads a body of this Content-Type. A body without one could be any page's."""
+    media_type = (content_type or "").partition(";")[0].strip().lower()
     if media_type not in supported:
         raise UnsupportedMediaType(media_type, sorted(supported))
     return CODECS[media_type]

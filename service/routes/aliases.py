@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Path, Request, Response
 
 from service import examples
 from service.body import parse
+from service.codecs import JSON_ONLY, codec_for_body
 from service.dependencies import Body, ContextDep, FitTenant, PredictTenant
 from service.openapi import ETAG, LOCATION, body, problems
 from service.schemas import AliasList, AliasOut, AliasPut
@@ -69,6 +70,7 @@ def put_alias(
     if_none_match: IfNoneMatch = None,
 ) -> AliasOut:
     """Make or move an alias; with If-Match only from the version that the client knows."""
+    codec_for_body(request.headers.get("content-type"), JSON_ONLY)
     wanted = parse(AliasPut, content)
     expected = expected_version(if_match, if_none_match)
     if if_match == "*":

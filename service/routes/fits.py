@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from service import examples, submission
-from service.codecs import codec_for_body
+from service.codecs import JSON_ONLY, codec_for_body
 from service.dependencies import (
     Body,
     Context,
@@ -34,7 +34,6 @@ router = APIRouter(prefix="/v1/fits", tags=["fits"])
 HEARTBEAT_SECONDS = 15
 BATCH_SECONDS = 0.05  # events within this time go out together
 ENDINGS = frozenset({"succeeded", "failed", "canceled"})
-JSON_ONLY = frozenset({"application/json"})
 EVENT_ID = r"^[0-9]{1,15}(-[0-9]{1,15})?$"  # \d would let in the digits of all scripts
 ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
     200: {"description": "The fit has ended.", "model": FitOut, "headers": {"Location": LOCATION}},

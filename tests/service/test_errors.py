@@ -286,7 +286,8 @@ class TestElsewhere:
         ):
             host, port = api.url.removeprefix("http://").split(":")
             with socket.create_connection((host, int(port)), timeout=10) as connection:
-                connection.sendall(b"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+                head = b"POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n"
+                connection.sendall(head + b"Content-Type: application/json\r\n\r\n{")
                 answer = connection.recv(4096)
             assert answer.startswith(b"HTTP/1.1 408")
 

@@ -15,7 +15,7 @@ from tests.servers import RedisServer
 from tests.service.api import Api, api_process
 
 PATIENCE_SECONDS = 60.0  # far beyond the service's own
-GET = b"GET /healthz HTTP/1.1\r\nHost: melm\r\n"
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +89,8 @@ def test_headers_without_end_are_refused(connection: socket.socket) -> None:
 
 
 def test_a_body_that_does_not_arrive_is_answered(connection: socket.socket) -> None:
-    head = b"POST /v1/datasets HTTP/1.1\r\nHost: melm\r\nContent-Length: 100\r\nContent-Type: application/json\r\n\r\n"
-    connection.sendall(head + b"{")
+    head = b"POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+    connection.sendall(head + b"Content-Type: application/json\r\n\r\n{")
     assert answer_of(connection) == 408
 
 
@@ -113,5 +113,5 @@ def test_requests_one_after_the_other_share_a_connection(connection: socket.sock
 
 @pytest.mark.parametrize("line", [b"\x00\x01\x02", b"GET \xff\xfe HTTP/1.1", b"GET / HTTP/9.9", b"GET"])
 def test_what_is_not_http_gets_400(connection: socket.socket, line: bytes) -> None:
-    connection.sendall(line + b"\r\nHost: melm\r\n\r\n")
+    connection.sendall(line + b"\r\nHost: localhost\r\n\r\n")
     assert rest_of(connection).startswith(b"HTTP/1.1 400 ")

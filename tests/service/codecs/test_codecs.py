@@ -535,4 +535,5 @@ class TestNegotiation:
 
     def test_content_type(self) -> None:
         assert codec_for_body("Text/CSV; charset=utf-8").media_type == "text/csv"
-        assert codec_for_body(None).media_type == "application/json"
+        with pytest.raises(UnsupportedMediaType, match="needs a Content-Type"):
+            codec_for_body(None)

@@ -1,0 +1,83 @@
+"""Defense against web pages: a browser on this machine reaches loopback for every page that it shows.
+
+Two attacks, two checks. A page of another site can send requests, by fetch and by forms, without a preflight: the
+browser says so in Sec-Fetch-Site and Origin, and unsafe methods are refused. A page whose own name is rebound to this
+machine is of the same site to the browser: its name stands in Host, which has to be one of ours. Programs send neither
+Sec-Fetch-Site nor Origin and are not concerned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service import problems
+from service.errors import Forbidden, Misdirected, RequestError
+from service.security.binding import is_loopback
+from service.security.keys import Keyring
+from service.settings import ServiceSettings
+
+HOST = re.compile(r"\[?([^\]]*?)\]?(?::\d*)?")
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+HEALTH_CHECKS = frozenset({"/healthz", "/readyz"})
+OWN_SITES = frozenset({"none", "same-origin"})  # not same-site: that is any other port of this machine
+LOOKED_AT = {b"host": "host", b"origin": "origin", b"sec-fetch-site": "sec-fetch-site"}
+
+
+class OriginGuard:
+    """ASGI middleware that refuses requests which a page of somebody else has made."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, keyring: Keyring) -> None:
+        self._app = app
+        self._root_path = settings.root_path
+        self._allowed = frozenset(name for word in settings.allowed_hosts.split(",") if (name := word.strip().lower()))
+        self._names = frozenset({settings.host.lower(), *map(host_name, self._allowed)})
+        # A page has no key. The name that a proxy gives to everybody who comes through it, a page has.
+        self._checks_host = keyring.is_open or bool(settings.user_header)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or say why not."""
+        if scope["type"] == "http":
+            try:
+                self._check(scope)
+            except RequestError as error:
+                await problems.answer_known(Request(scope), error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        given: dict[str, list[str]] = {name: [] for name in LOOKED_AT.values()}
+        for name, value in scope["headers"]:
+            if name in LOOKED_AT:
+                given[LOOKED_AT[name]].append(value.decode("latin-1").lower())
+        if self._checks_host and scope["path"].removeprefix(self._root_path) not in HEALTH_CHECKS:
+            self._check_host(given["host"])
+        if scope["method"] not in SAFE_METHODS:
+            self._check_origin(given)
+
+    def _check_host(self, hosts: Sequence[str]) -> None:
+        if len(hosts) != 1:
+            raise Misdirected("a request names one host")
+        name = host_name(hosts[0])
+        if name not in self._names and not is_loopback(name):
+            raise Misdirected(f"this service is not called {name!r}; MELM_ALLOWED_HOSTS can name more hosts")
+
+    def _check_origin(self, given: Mapping[str, Sequence[str]]) -> None:
+        sites, origins = given["sec-fetch-site"], given["origin"]
+        if not OWN_SITES.issuperset(sites) or "null" in origins:
+            raise Forbidden("a page of another site may not do that")
+        if sites:  # the browser has compared the addresses, and knows those before a proxy
+            return
+        ours = {*given["host"], *self._allowed}
+        for origin in origins:
+            if origin.partition("://")[2] not in ours:
+                raise Forbidden(f"a page of {origin!r} may not do that; MELM_ALLOWED_HOSTS can name its host")
+
+
+def host_name(host: str) -> str:
+    """A host without its port and, where it is an address of IPv6, without brackets."""
+    match = HOST.fullmatch(host)
+    return host if match is None else match[1]
