@@ -65,7 +65,7 @@ def fits(quick: bool) -> Iterator[Measurement]:
     for _ in range(5):
         objective.value_and_gradient(V)
     evaluation = (time.process_time() - began) / 5
-    spent = fitted.model_.card["search"]["n_evaluations_on_all_rows"]
+    spent = fitted.model_.card.model_dump()["search"]["n_evaluations_on_all_rows"]
     yield Measurement(
         f"Fit of {largest:,} x 30 with {N_STARTS} starts, in evaluations on all rows",
         many / evaluation,
@@ -78,7 +78,7 @@ def fits(quick: bool) -> Iterator[Measurement]:
         at_most=1.1,
         note=f"{few:.1f} s and {many:.1f} s",
     )
-    stored = fitted.model_.card["density"]
+    stored = fitted.model_.card.model_dump()["density"]
     yield Measurement(
         f"Model of {largest:,} rows, megabytes",
         len(model_file.dump(fitted.model_)) / 1e6,

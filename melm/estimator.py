@@ -159,7 +159,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         with threadpool_limits(1):
             model, starts = run_locally(fitting.plan(data), task, self.n_jobs, self.callback)
         self._adopt(model, starts)
-        best = model.card["search"]["best_start"]
+        best = model.card.search and model.card.search.best_start
         if any(s.index == best and s.stopping_reason is StoppingReason.MAX_ITERATIONS for s in starts):
             warnings.warn(
                 f"The best start did not converge within max_iterations={self.max_iterations}.",
@@ -201,23 +201,24 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     @classmethod
     def from_model(cls, model: Model) -> Self:
         """A fitted estimator around a model."""
-        if "search" not in model.card:
+        search = model.card.search
+        if search is None:
             raise ModelFileError(f"The model was fitted by the method {model.method!r}, not by melm.")
-        estimator = cls(n_components=model.projection.shape[1], gamma=model.card["gamma"])
+        estimator = cls(n_components=model.projection.shape[1], gamma=model.card.gamma)
         estimator.n_features_in_ = len(model.projection)
         if model.feature_names is not None:
             estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
         starts = [
             StartResult(
-                index=start["start"],
-                seed=model.card["search"]["seed"],
-                divergence=start["divergence"],
-                n_rows=start["n_rows"],
-                n_evaluations=start["n_evaluations"],
-                stopping_reason=StoppingReason(start["stopping_reason"]),
+                index=start.start,
+                seed=search.seed,
+                divergence=start.divergence,
+                n_rows=start.n_rows,
+                n_evaluations=start.n_evaluations,
+                stopping_reason=StoppingReason(start.stopping_reason),
                 projection=np.empty((0, 0)),
             )
-            for start in model.card["search"]["starts"]
+            for start in search.starts
         ]
         estimator._adopt(model, starts)
         return estimator
@@ -228,8 +229,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.projection_: Array = model.projection
         self.offset_: Array = model.offset
         self.classes_: npt.NDArray[Any] = model.classes
-        self.gamma_: float = model.card["gamma"]
-        self.divergence_: float = model.card["in_sample"]["divergence"]
+        self.gamma_: float = model.card.gamma
+        self.divergence_: float = model.card.in_sample.divergence if model.card.in_sample else np.nan
 
     @property
     def _n_features_out(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from melm.evidence.card import (
 from melm.evidence.citation import describe_citation
 from melm.evidence.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
 from melm.model import Model
+from melm.model.card import Card, SearchResult, SearchStage, Separation
 from melm.objective.bandwidth import silverman
 from melm.objective.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
 from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, select
@@ -116,20 +117,18 @@ class Fitting:
 
     def _model(self, data: Labeled, problem: Problem, gamma: float, found: Found, resamples: Resamples) -> Model:
         best = self._choose(problem, gamma, found)
-        facts = {
-            "search": {
-                "seed": self.search.seed,
-                "best_start": best.index,
-                "starts": describe_starts(found.in_order()),
-                "stages": [asdict(stage) for stage in found.stages],
-                "n_evaluations": sum(stage.n_evaluations for stage in found.stages),
-                "n_evaluations_on_all_rows": sum(
-                    stage.n_evaluations for stage in found.stages if stage.n_rows == sum(problem.rows.counts)
-                ),
-            }
-        }
+        search = SearchResult(
+            seed=self.search.seed,
+            best_start=best.index,
+            starts=describe_starts(found.in_order()),
+            stages=[SearchStage(**asdict(stage)) for stage in found.stages],
+            n_evaluations=sum(stage.n_evaluations for stage in found.stages),
+            n_evaluations_on_all_rows=sum(
+                stage.n_evaluations for stage in found.stages if stage.n_rows == sum(problem.rows.counts)
+            ),
+        )
         projection = problem.canonical(best.projection)
-        return assemble("melm", data, problem, projection, problem.rows.center, gamma, self.priors, facts, resamples)
+        return assemble("melm", data, problem, projection, problem.rows.center, gamma, self.priors, resamples, search)
 
 
 def check_dimensions(n_components: int, problem: Problem) -> None:
@@ -160,28 +159,28 @@ def assemble(
     offset: Array,
     gamma: float,
     priors: Priors,
-    facts: dict[str, Any],
     resamples: Resamples = (),
+    search: SearchResult | None = None,
 ) -> Model:
-    """The model of any method from its linear map: densities, and a card with the method's own facts added."""
+    """The model of any method from its linear map: densities and a card."""
     densities = class_densities(problem, projection, gamma, priors, offset)
     encoder, feature_names = data.encoder(resamples), data.names(resamples)
     stored = compact(densities)
     suspicions = [] if resamples else warn_of_order(*data.training(()), feature_names)
-    card = {
-        "method": method,
-        "gamma": gamma,
-        "priors": densities.priors.tolist(),
-        "data": describe_data(problem, data.classes),
+    card = Card(
+        method=method,
+        gamma=gamma,
+        priors=densities.priors.tolist(),
+        data=describe_data(problem, data.classes),
         **describe_projection(problem, projection, feature_names),
-        "columns": None if encoder is None else describe_columns(problem, projection, encoder),
-        "in_sample": _in_sample(problem, projection, gamma, densities, in_full=not resamples),
-        "density": describe_density(densities, stored),
-        "software": describe_software(),
-        "citation": describe_citation(),
-        "warnings": warn(problem, data.classes) + suspicions,
-        **facts,
-    }
+        columns=None if encoder is None else describe_columns(problem, projection, encoder),
+        in_sample=_in_sample(problem, projection, gamma, densities, in_full=not resamples),
+        density=describe_density(densities, stored),
+        software=describe_software(),
+        citation=describe_citation(),
+        warnings=warn(problem, data.classes) + suspicions,
+        search=search,
+    )
     return Model(
         method, projection, offset, data.classes, stored, feature_names, card, encoder=encoder, id_name=data.id_name
     )
@@ -189,7 +188,7 @@ def assemble(
 
 def _in_sample(
     problem: Problem, projection: Array, gamma: float, densities: ClassDensities, *, in_full: bool
-) -> dict[str, Any] | None:
+) -> Separation | None:
     """The separation of the fitted rows; None where the projection has no density, or too many components to tell.
 
     Not in full, it is the divergence alone: all that is asked of a fit to a resample.
@@ -200,7 +199,9 @@ def _in_sample(
     if not affordable or _are_dependent(V):
         return None
     log_potentials = WhitenedDivergence(problem, n_components, gamma).log_potentials(V)
-    return describe_separation(densities, log_potentials) if in_full else {"divergence": divergence_of(log_potentials)}
+    if in_full:
+        return describe_separation(densities, log_potentials)
+    return Separation(divergence=divergence_of(log_potentials))
 
 
 def _are_dependent(V: Array) -> bool:

@@ -29,7 +29,7 @@ def read_model(content: bytes, limits: Limits) -> Model:
             model = model_file.load(content)
             use(model)
     except model_file.ModelFileError as error:
-        raise Invalid([FieldError("", str(error))]) from None
+        raise Invalid(FieldError(pointer, detail) for pointer, detail in error.problems.items()) from None
     except Exception as error:  # whatever is odd about a card or an array that somebody else has written
         detail = f"the model's file cannot be used: {type(error).__name__} when it is shown or asked"
         raise Invalid([FieldError("", detail, "send a file that melm has written")]) from None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from html import escape
 from itertools import combinations
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from pydantic import BaseModel, Field
 from melm.density import ClassDensities
 from melm.model import Model
 from service.codecs.table import Array
+from service.markup import Markup, fill, join
 from worker.store.records import Label
 
 DEFAULT_POINTS = 2_000  # of a model: more can hardly be told apart
@@ -180,7 +180,7 @@ def contour(x: Array, y: Array, values: Array) -> list[Segment]:
 SIZE, GAP, LEGEND, TOP = 420, 60, 28, 40  # of a panel, between panels, of the legend, of all above the panels
 
 
-def draw(plot: Plot) -> str:
+def draw(plot: Plot) -> Markup:
     """The plot as SVG."""
     n_columns = min(len(plot.panels), 3)
     n_rows = -(-len(plot.panels) // n_columns)
@@ -192,20 +192,25 @@ def draw(plot: Plot) -> str:
         for index, panel in enumerate(plot.panels)
     )
     style = 'font-family="system-ui, sans-serif" font-size="12" fill="#333"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'{style} role="img" aria-label="{escape(plot.model_id)}"><rect width="100%" height="100%" fill="#fff"/>'
-        f"{''.join(draw_legend(plot))}{panels}</svg>"
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return fill(
+        '<svg xmlns="http://www.w3.org/2000/svg" {} {} role="img" aria-label="{}">'
+        '<rect width="100%" height="100%" fill="#fff"/>{}{}</svg>',
+        Markup(size),
+        Markup(style),
+        plot.model_id,
+        join(draw_legend(plot)),
+        Markup(panels),
     )
 
 
-def draw_legend(plot: Plot) -> Iterator[str]:
+def draw_legend(plot: Plot) -> Iterator[Markup]:
     """A dot and a name for each class."""
     x = GAP
     for code, series in enumerate(plot.panels[0].series[: len(COLORS)]):
         name = str(series.label)[:24]
-        yield f'<circle cx="{x}" cy="{LEGEND - 8}" r="5" fill="{COLORS[code]}"/>'
-        yield f'<text x="{x + 10}" y="{LEGEND - 4}">{escape(name)}</text>'
+        yield fill('<circle cx="{}" cy="{}" r="5" fill="{}"/>', x, LEGEND - 8, COLORS[code])
+        yield fill('<text x="{}" y="{}">{}</text>', x + 10, LEGEND - 4, name)
         x += 34 + 7 * len(name)
 
 
@@ -244,9 +249,9 @@ def draw_ticks(panel: Panel) -> Iterator[str]:
     for value, share in ticks(panel.y_range):
         yield f'<text x="-6" y="{SIZE - share * SIZE + 4:.0f}" text-anchor="end" fill="#777">{value:g}</text>'
     middle = SIZE / 2
-    yield f'<text x="{middle}" y="{SIZE + 34}" text-anchor="middle">{escape(panel.x_label)}</text>'
-    turned = f'transform="rotate(-90 -44 {middle})"'
-    yield f'<text x="-44" y="{middle}" text-anchor="middle" {turned}>{escape(panel.y_label)}</text>'
+    yield fill('<text x="{}" y="{}" text-anchor="middle">{}</text>', middle, SIZE + 34, panel.x_label)
+    turned = Markup(f'transform="rotate(-90 -44 {middle})"')
+    yield fill('<text x="-44" y="{}" text-anchor="middle" {}>{}</text>', middle, turned, panel.y_label)
 
 
 def ticks(bounds: list[float]) -> Iterator[tuple[float, float]]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
-from typing import Any
+from typing import LiteralString
 
 from melm.evidence.citation import PAPER, SOFTWARE
-from melm.evidence.verdict import verdict_of
+from melm.evidence.verdict import judge_card
 from melm.model import Model
+from melm.model.card import Card
 from service import plot
+from service.markup import Markup, fill, join
 from service.schemas import ModelOut
 
 MAX_FEATURES = 30  # in the table of the features; the JSON form has all
-STYLE = """
+STYLE = Markup("""
 :root { color-scheme: light dark; --quiet: #6b7280; --line: #d1d5db; --accent: #0072B2 }
 @media (prefers-color-scheme: dark) { :root { --quiet: #9ca3af; --line: #374151; --accent: #56B4E9 } }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem }
@@ -25,142 +26,143 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 thead th { border-bottom: 1px solid var(--line) } svg { max-width: 100%; height: auto; background: #fff }
 li.warning { margin: .3rem 0 } .bar { display: inline-block; height: .7em; background: var(--accent) }
 @media print { body { margin: 0 } }
-"""
+""")
+NOTHING = Markup("")
 
 
-def render(out: ModelOut, model: Model) -> str:
+def render(out: ModelOut, model: Model) -> Markup:
     """The document."""
-    title = out.name or out.id
-    body = "".join(
-        f"<section>{heading}{content}</section>"
-        for heading, content in (
-            (f"<h1>{escape(title)}</h1>", introduction(out)),
-            ("", verdict(out.card)),
-            ("", f"<figure>{plot.draw(plot.describe(model, out.id))}</figure>"),
-            (heading("What to keep in mind"), warnings(out.card)),
-            (heading("On rows it had not seen"), held_out(out.card)),
-            (heading("What makes up the picture"), features(out.card)),
-            (heading("The data"), data(out.card)),
-            (heading("How it was fitted"), parameters(out)),
-            (heading("Intended use and limits"), LIMITS),
-            (heading("How to cite"), citation()),
-        )
-        if content
+    card = out.card
+    sections = (
+        (fill("<h1>{}</h1>", out.name or out.id), introduction(out)),
+        (NOTHING, verdict(card)),
+        (NOTHING, fill("<figure>{}</figure>", plot.draw(plot.describe(model, out.id)))),
+        (heading("What to keep in mind"), warnings(card)),
+        (heading("On rows it had not seen"), held_out(card)),
+        (heading("What makes up the picture"), features(card)),
+        (heading("The data"), data(card)),
+        (heading("How it was fitted"), parameters(card)),
+        (heading("Intended use and limits"), LIMITS),
+        (heading("How to cite"), citation()),
     )
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
-        f"<body>{body}</body></html>"
+    return fill(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><style>{}</style></head>'
+        "<body>{}</body></html>",
+        out.name or out.id,
+        STYLE,
+        join(fill("<section>{}{}</section>", *section) for section in sections if section[1]),
     )
 
 
-def heading(text: str) -> str:
+def heading(text: str) -> Markup:
     """Of a section."""
-    return f"<h2>{escape(text)}</h2>"
+    return fill("<h2>{}</h2>", text)
 
 
-def introduction(out: ModelOut) -> str:
+def introduction(out: ModelOut) -> Markup:
     """What this is, in one line."""
-    facts = out.card["data"]
-    shape = f"{facts['n_rows']:,} rows, {facts['n_features']:,} features, {len(facts['classes'])} classes"
-    return f'<p class="quiet">Model {escape(out.id)} by {escape(out.method)}, {out.created_at:%Y-%m-%d}. {shape}.</p>'
+    facts = out.card.data
+    shape = f"{facts.n_rows:,} rows, {facts.n_features:,} features, {len(facts.classes)} classes"
+    sentence = f"Model {out.id} by {out.method}, {out.created_at:%Y-%m-%d}. {shape}."
+    return fill('<p class="quiet">{}</p>', sentence)
 
 
-def verdict(card: dict[str, Any]) -> str:
+def verdict(card: Card) -> Markup:
     """What a person can rely on, and what to do next."""
-    found = verdict_of(card)
-    return f'<p class="verdict">{escape(found.sentence)}</p><p>{escape(found.next)}</p>'
+    found = card.verdict or judge_card(card)
+    return fill('<p class="verdict">{}</p><p>{}</p>', found.sentence, found.next)
 
 
-def warnings(card: dict[str, Any]) -> str:
+def warnings(card: Card) -> Markup:
     """What speaks against trusting the picture."""
-    return "".join(f'<ul><li class="warning">{escape(text)}</li></ul>' for text in card["warnings"])
+    return join(fill('<ul><li class="warning">{}</li></ul>', text) for text in card.warnings)
 
 
-def held_out(card: dict[str, Any]) -> str:
+def held_out(card: Card) -> Markup:
     """The confusion of the classes, and the evidence of shuffled labels and redrawn rows."""
-    validation = card.get("validation")
-    if not validation:
-        return ""
-    labels = [str(label) for label in card["data"]["classes"]]
+    validation, test, stability = card.validation, card.permutation_test, card.stability
+    if validation is None:
+        return NOTHING
+    labels = [str(label) for label in card.data.classes]
     rows = [
         [label, *counts, f"{recall:.1%}"]
-        for label, counts, recall in zip(labels, validation["confusion"], validation["recall_by_class"], strict=True)
+        for label, counts, recall in zip(labels, validation.confusion, validation.recall_by_class, strict=True)
     ]
-    times = "once" if validation["repeats"] == 1 else f"{validation['repeats']} times"
-    text = f"<p>The whole fit inside each of {validation['folds']} folds, {times}.</p>"
-    text += table(["true class", *(f"told as {label}" for label in labels), "recognized"], rows)
-    if test := card.get("permutation_test"):
-        p_value = test["p_value_of_balanced_accuracy"]
-        text += f"<p>Against {test['permutations']} fits to shuffled labels: p = {p_value:.3f}.</p>" if p_value else ""
-    if stability := card.get("stability"):
-        cosines = ", ".join(f"{cosine['median']:.2f}" for cosine in stability["cosines"])
-        text += f"<p>Found again in {stability['bootstraps']} fits to redrawn rows (1 is fully): {cosines}.</p>"
-    return text
+    times = "once" if validation.repeats == 1 else f"{validation.repeats} times"
+    parts = [
+        fill("<p>The whole fit inside each of {} folds, {}.</p>", validation.folds, times),
+        table(["true class", *(f"told as {label}" for label in labels), "recognized"], rows),
+    ]
+    if test is not None and (p_value := test.p_value_of_balanced_accuracy):
+        parts.append(fill("<p>Against {} fits to shuffled labels: p = {}.</p>", test.permutations, f"{p_value:.3f}"))
+    if stability is not None:
+        cosines = ", ".join(f"{cosine.median:.2f}" for cosine in stability.cosines)
+        text = f"Found again in {stability.bootstraps} fits to redrawn rows (1 is fully): {cosines}."
+        parts.append(fill("<p>{}</p>", text))
+    return join(parts)
 
 
-def features(card: dict[str, Any]) -> str:
+def features(card: Card) -> Markup:
     """The features that weigh most, by their standardized loadings."""
-    loadings = card["loadings"]
+    loadings = card.loadings
     order = sorted(range(len(loadings)), key=lambda j: -max(map(abs, loadings[j])))[:MAX_FEATURES]
     n_axes = len(loadings[0])
     widest = max((abs(value) for j in order for value in loadings[j]), default=1.0) or 1.0
     header = ["feature", *(f"loading on axis {axis + 1}" for axis in range(n_axes)), "", "correlation with axis 1"]
     rows = []
     for j in order:
-        bar = Markup(f'<span class="bar" style="width:{6 * max(map(abs, loadings[j])) / widest:.2f}rem"></span>')
+        width = f"{6 * max(map(abs, loadings[j])) / widest:.2f}"
+        bar = fill('<span class="bar" style="width:{}rem"></span>', width)
         values = [f"{value:+.2f}" for value in loadings[j]]
-        rows.append([card["features"][j], *values, bar, f"{card['axis_correlations'][j][0]:+.2f}"])
-    note = f'<p class="quiet">The {len(order)} of {len(loadings)} features that weigh most.</p>'
-    return table(header, rows) + (note if len(order) < len(loadings) else "")
+        rows.append([card.features[j], *values, bar, f"{card.axis_correlations[j][0]:+.2f}"])
+    if len(order) == len(loadings):
+        return table(header, rows)
+    note = f"The {len(order)} of {len(loadings)} features that weigh most."
+    return join([table(header, rows), fill('<p class="quiet">{}</p>', note)])
 
 
-def data(card: dict[str, Any]) -> str:
+def data(card: Card) -> Markup:
     """Classes and their sizes; columns where the data was a table."""
-    facts = card["data"]
-    text = table(["class", "rows"], zip(facts["classes"], facts["class_counts"], strict=True))
-    if facts["constant_features"]:
-        text += f"<p>{len(facts['constant_features'])} constant features were left out.</p>"
-    if columns := card.get("columns"):
-        rows = [[column["name"], column["kind"], f"{column['n_missing'] / facts['n_rows']:.1%}"] for column in columns]
-        text += table(["column", "kind", "missing"], rows)
-    return text
+    facts = card.data
+    parts = [table(["class", "rows"], zip(facts.classes, facts.class_counts, strict=True))]
+    if facts.constant_features:
+        parts.append(fill("<p>{} constant features were left out.</p>", len(facts.constant_features)))
+    if card.columns:
+        rows = [[column.name, column.kind, f"{column.n_missing / facts.n_rows:.1%}"] for column in card.columns]
+        parts.append(table(["column", "kind", "missing"], rows))
+    return join(parts)
 
 
-def parameters(out: ModelOut) -> str:
+def parameters(card: Card) -> Markup:
     """Parameters and versions."""
-    software = out.card["software"]
-    versions = [*software["versions"].items(), ("python", software["python"]), ("machine", software["machine"])]
-    text = table(["parameter", "value"], sorted(out.card.get("parameters", {}).items()))
-    return text + table(["software", "version"], versions)
+    software = card.software
+    versions = [*software.versions.items(), ("python", software.python), ("machine", software.machine)]
+    given = sorted((card.parameters or {}).items())
+    return join([table(["parameter", "value"], given), table(["software", "version"], versions)])
 
 
-LIMITS = """<p>The model shows labeled data in few dimensions and tells the class of rows of the same kind. It does not
+LIMITS = Markup("""
+<p>The model shows labeled data in few dimensions and tells the class of rows of the same kind. It does not
 say why classes differ, nor what causes what: a feature with a large loading may stand for another. Rows far from all
 training data get a class all the same; their log density says that they are far. Do not use it for decisions about
-people without a study of its errors on them.</p>"""
+people without a study of its errors on them.</p>""")
 
 
-def citation() -> str:
+def citation() -> Markup:
     """Paper and software."""
-    return f"<p>{escape(PAPER)}</p><p>{escape(SOFTWARE)}</p>"
+    return fill("<p>{}</p><p>{}</p>", PAPER, SOFTWARE)
 
 
-class Markup(str):
-    """Text that is HTML already."""
-
-
-def table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> Markup:
     """A column of nothing but numbers stands to the right."""
     body = [list(row) for row in rows]
     is_number = [all(str(row[j])[:1] in "+-0123456789" for row in body) for j in range(len(header))]
 
-    def line(tag: str, values: Iterable[object]) -> str:
-        cells = []
-        for value, to_the_right in zip(values, is_number, strict=True):
-            text = value if isinstance(value, Markup) else escape(str(value))
-            cells.append(f'<{tag} class="number">{text}</{tag}>' if to_the_right else f"<{tag}>{text}</{tag}>")
-        return f"<tr>{''.join(cells)}</tr>"
+    def line(plain: LiteralString, right: LiteralString, values: Iterable[object]) -> Markup:
+        cells = zip(values, is_number, strict=True)
+        return fill("<tr>{}</tr>", join(fill(right if to_the_right else plain, value) for value, to_the_right in cells))
 
-    lines = "".join(line("td", row) for row in body)
-    return f"<table><thead>{line('th', header)}</thead><tbody>{lines}</tbody></table>"
+    head = line("<th>{}</th>", '<th class="number">{}</th>', header)
+    lines = join(line("<td>{}</td>", '<td class="number">{}</td>', row) for row in body)
+    return fill("<table><thead>{}</thead><tbody>{}</tbody></table>", head, lines)

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from melm.evidence.validation import Validation
-from melm.evidence.verdict import verdict_of
+from melm.evidence.verdict import with_verdict
 from melm.methods import METHODS
 from melm.model import Model
+from melm.model.card import Card
 from melm.tables.roles import Role
 from worker.store.records import (
     AliasRecord,
@@ -271,7 +272,7 @@ class ModelOut(ModelSummary):
     classes: list[Label]
     projection: list[list[float]] = Field(description="V: one row a feature, one column a component.")
     offset: list[float] = Field(description="Subtracted from a row before it is projected.")
-    card: dict[str, Any] = Field(description="Parameters, divergence, validation, loadings, every start, versions.")
+    card: Card = Field(description="Parameters, divergence, validation, loadings, every start, versions.")
 
     @classmethod
     def with_card(cls, record: ModelRecord, model: Model) -> ModelOut:
@@ -282,7 +283,7 @@ class ModelOut(ModelSummary):
             classes=model.classes.tolist(),
             projection=model.projection.tolist(),
             offset=model.offset.tolist(),
-            card=model.card | {"verdict": verdict_of(model.card).model_dump(mode="json")},
+            card=with_verdict(model.card),
         )
 
 

@@ -35,6 +35,6 @@ def score(model: Model, X: Array, y: Array) -> dict[str, Any]:
 def divergence_of(model: Model, X: Array, y: Array) -> float | None:
     """The divergence after the model's projection; None where these rows have none, as with a class of one row."""
     try:
-        return divergence(X, y, model.projection, gamma=model.card.get("gamma", 1.0))
+        return divergence(X, y, model.projection, gamma=model.card.gamma)
     except ValueError:
         return None

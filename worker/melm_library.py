@@ -42,7 +42,7 @@ class MelmLibrary:
 
     def dump(self, model: Model) -> tuple[bytes, dict[str, Any]]:
         """A model's file and its card."""
-        return model_file.dump(model), model.card
+        return model_file.dump(model), model.card.model_dump(mode="json", exclude_unset=True)
 
 
 def _parameters(fit: FitRecord) -> Any:

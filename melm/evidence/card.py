@@ -16,6 +16,15 @@ from melm.density import ClassDensities
 from melm.density.compaction import CELL
 from melm.density.overlap import overlap
 from melm.evidence.evaluate import JUDGED_ROWS, leave_one_out_balanced_accuracy
+from melm.model.card import (
+    CategoricalColumn,
+    Data,
+    Density,
+    NumericColumn,
+    Separation,
+    Software,
+    Start,
+)
 from melm.objective.divergence import divergence_of
 from melm.objective.potential import Pair
 from melm.search.climb import StartResult
@@ -36,85 +45,86 @@ def describe_projection(problem: Problem, projection: Array, feature_names: Sequ
     }
 
 
-def describe_columns(problem: Problem, projection: Array, encoder: Encoder) -> list[dict[str, Any]]:
+def describe_columns(problem: Problem, projection: Array, encoder: Encoder) -> list[NumericColumn | CategoricalColumn]:
     """The columns of the table from which the features were encoded, each with what its features do together."""
     sources, covariance = encoder.sources, problem.total_covariance
     loadings = joint_loadings(projection, covariance, sources).tolist()
     correlations = joint_correlations(projection, covariance, sources).tolist()
+    kinds = {"numeric": NumericColumn, "categorical": CategoricalColumn}
     return [
-        {**fields, "features": places, "loadings": loadings[index], "axis_correlations": correlations[index]}
+        kinds[fields["kind"]](
+            **fields, features=places, loadings=loadings[index], axis_correlations=correlations[index]
+        )
         for index, (fields, places) in enumerate(zip(encoder.to_json(), sources, strict=True))
     ]
 
 
-def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float]) -> dict[str, Any]:
+def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float]) -> Separation:
     """How far the classes are apart on the rows that were fitted: optimistic, as the name says."""
     shared = overlap(densities)
     entropies = np.zeros((len(densities.rows), len(densities.rows)))
     for (a, b), log_potential in log_potentials.items():
         entropies[a, b] = entropies[b, a] = -log_potential
-    return {
-        "divergence": divergence_of(log_potentials),
-        "entropies": entropies.tolist(),
-        "overlap": shared.minimum.tolist(),
-        "overlap_bound": shared.affinity.tolist(),
-        "leave_one_out_balanced_accuracy": leave_one_out_balanced_accuracy(densities),
-    }
+    return Separation(
+        divergence=divergence_of(log_potentials),
+        entropies=entropies.tolist(),
+        overlap=shared.minimum.tolist(),
+        overlap_bound=shared.affinity.tolist(),
+        leave_one_out_balanced_accuracy=leave_one_out_balanced_accuracy(densities),
+    )
 
 
-def describe_density(densities: ClassDensities, stored: ClassDensities) -> dict[str, Any]:
+def describe_density(densities: ClassDensities, stored: ClassDensities) -> Density:
     """How many rows stand for the classes in the model; where they are fewer than were fitted, what that costs."""
-    facts: dict[str, Any] = {
-        "n_rows": sum(map(len, densities.rows)),
-        "n_stored_rows": sum(map(len, stored.rows)),
-        "cell": None,
-    }
+    n_rows, n_stored_rows = sum(map(len, densities.rows)), sum(map(len, stored.rows))
     if stored is densities:
-        return facts
-    share = JUDGED_ROWS / facts["n_rows"]
+        return Density(n_rows=n_rows, n_stored_rows=n_stored_rows, cell=None)
+    share = JUDGED_ROWS / n_rows
     judged = np.concatenate([densities.thin(c, round(share * len(rows))) for c, rows in enumerate(densities.rows)])
     error = stored.log_densities(judged) - densities.log_densities(judged)
     labels = [either.most_probable(judged) for either in (densities, stored)]
-    return facts | {
-        "cell": CELL,
-        "log_density_error": float(np.sqrt(np.square(error).mean())),
-        "largest_log_density_error": float(np.abs(error).max()),
-        "labels_changed": float((labels[0] != labels[1]).mean()),
-    }
+    return Density(
+        n_rows=n_rows,
+        n_stored_rows=n_stored_rows,
+        cell=CELL,
+        log_density_error=float(np.sqrt(np.square(error).mean())),
+        largest_log_density_error=float(np.abs(error).max()),
+        labels_changed=float((labels[0] != labels[1]).mean()),
+    )
 
 
-def describe_starts(starts: Sequence[StartResult]) -> list[dict[str, Any]]:
+def describe_starts(starts: Sequence[StartResult]) -> list[Start]:
     """Every start of a search, without its projection."""
     return [
-        {
-            "start": start.index,
-            "divergence": start.divergence,
-            "n_rows": start.n_rows,
-            "n_evaluations": start.n_evaluations,
-            "stopping_reason": str(start.stopping_reason),
-        }
+        Start(
+            start=start.index,
+            divergence=start.divergence,
+            n_rows=start.n_rows,
+            n_evaluations=start.n_evaluations,
+            stopping_reason=start.stopping_reason.value,
+        )
         for start in starts
     ]
 
 
-def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> dict[str, Any]:
+def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> Data:
     """The rows that were fitted."""
-    return {
-        "n_rows": sum(problem.rows.counts),
-        "n_features": len(problem.rows.scale),
-        "classes": classes.tolist(),
-        "class_counts": problem.rows.counts,
-        "constant_features": np.flatnonzero(~problem.rows.varying).tolist(),
-    }
+    return Data(
+        n_rows=sum(problem.rows.counts),
+        n_features=len(problem.rows.scale),
+        classes=classes.tolist(),
+        class_counts=problem.rows.counts,
+        constant_features=np.flatnonzero(~problem.rows.varying).tolist(),
+    )
 
 
-def describe_software() -> dict[str, Any]:
+def describe_software() -> Software:
     """Versions, and the family of processors on which equal fits give equal bits."""
-    return {
-        "versions": {library: version(library) for library in LIBRARIES},
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-    }
+    return Software(
+        versions={library: version(library) for library in LIBRARIES},
+        python=platform.python_version(),
+        machine=platform.machine(),
+    )
 
 
 def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:

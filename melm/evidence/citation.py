@@ -1,5 +1,7 @@
 """How to cite the paper and this software. CITATION.cff says the same to machines."""
 
+from melm.model.card import Citation
+
 PAPER = (
     "W. M. Czarnecki, R. Jozefowicz, J. Tabor: Maximum Entropy Linear Manifold for Learning Discriminative "
     "Low-Dimensional Representation. ECML PKDD 2015, LNCS 9284, pp. 52-67."
@@ -7,6 +9,6 @@ PAPER = (
 SOFTWARE = "The melm developers: melm, maximum entropy linear manifolds as a library and a service, 2026."
 
 
-def describe_citation() -> dict[str, str]:
+def describe_citation() -> Citation:
     """What a card says of it."""
-    return {"paper": PAPER, "software": SOFTWARE}
+    return Citation(paper=PAPER, software=SOFTWARE)

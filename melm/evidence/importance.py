@@ -11,6 +11,7 @@ import numpy.typing as npt
 from melm.data.labeled import Labeled
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
+from melm.model.card import Importance
 from melm.objective.divergence import SPECTRAL_COMPONENTS, Divergence
 from melm.plan import Fold
 from melm.typing import Array
@@ -21,21 +22,21 @@ MAX_KERNELS = 2e8  # kernels summed for the held-out accuracy of all features
 
 def describe_importance(
     data: Labeled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
-) -> dict[str, Any] | None:
+) -> Importance | None:
     """The drop of divergence and of held-out balanced accuracy, for each column; None with many components."""
     if model.projection.shape[1] > SPECTRAL_COMPONENTS:
         return None
-    return {
-        "columns": model.columns,
-        "divergence_drop": _divergence_drops(data, model),
-        "balanced_accuracy_drop": _accuracy_drops(data, splits[: splits[0].n_folds], fold_models),
-    }
+    return Importance(
+        columns=model.columns,
+        divergence_drop=_divergence_drops(data, model),
+        balanced_accuracy_drop=_accuracy_drops(data, splits[: splits[0].n_folds], fold_models),
+    )
 
 
 def _divergence_drops(data: Labeled, model: Model) -> list[float]:
     """Measured on the projected rows: shuffling a feature moves them along its row of the projection."""
     rows = _even(len(data.X), MAX_ROWS)
-    X, codes, gamma = data.X[rows], data.codes[rows], model.card["gamma"]
+    X, codes, gamma = data.X[rows], data.codes[rows], model.card.gamma
     Z = model.transform(X)
     k = Z.shape[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from melm.evidence.importance import describe_importance
 from melm.evidence.stability import describe_stability
 from melm.evidence.validation import HeldOut, Validation, describe_validation, judge
 from melm.model import HeldOutRows, Model
+from melm.model.card import Card, PermutationTest
 from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, gather
 from melm.typing import Array
 
@@ -47,15 +48,16 @@ def plan_with_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed
         raise NothingFitted("No unit of the fit gave a result.")
     held_out = judge(data, splits, fold_models)
     null = [_null(data, splits, shuffle, take(1 + len(splits))) for shuffle in shuffles]
-    evidence = {
-        "validation": describe_validation(held_out) if held_out else None,
-        "permutation_test": _describe_permutations(model, held_out, null) if shuffles else None,
-        "stability": describe_stability(data, model, take(len(draws))) if draws else None,
-        "importance": describe_importance(data, model, splits, fold_models) if held_out else None,
-    }
+    card = model.card.model_copy(
+        update={
+            "validation": describe_validation(held_out) if held_out else None,
+            "permutation_test": _describe_permutations(model, held_out, null) if shuffles else None,
+            "stability": describe_stability(data, model, take(len(draws))) if draws else None,
+            "importance": describe_importance(data, model, splits, fold_models) if held_out else None,
+        }
+    )
     rows = _held_out_rows(data, model, splits, fold_models) if held_out else None
-    warnings = [*model.card["warnings"], *_doubts(evidence)]
-    return replace(model, card=model.card | evidence | {"warnings": warnings}, held_out=rows)
+    return replace(model, card=card.with_warnings(_doubts(card)), held_out=rows)
 
 
 def _null(
@@ -63,28 +65,28 @@ def _null(
 ) -> tuple[float, float | None] | None:
     """Divergence and held-out accuracy of a fit to shuffled labels."""
     whole, *fold_models = models
-    if whole is None or whole.card["in_sample"] is None:
+    if whole is None or whole.card.in_sample is None:
         return None
     held_out = judge(data, splits, fold_models, (shuffle,))
-    return whole.card["in_sample"]["divergence"], held_out.balanced_accuracy if held_out else None
+    return whole.card.in_sample.divergence, held_out.balanced_accuracy if held_out else None
 
 
 def _describe_permutations(
     model: Model, held_out: HeldOut | None, null: Sequence[tuple[float, float | None] | None]
-) -> dict[str, Any] | None:
+) -> PermutationTest | None:
     """How often shuffled labels do as well. One is added to both sides: the real labels are one of the orders."""
     found = [pair for pair in null if pair is not None]
-    if not found or model.card["in_sample"] is None:
+    if not found or model.card.in_sample is None:
         return None
     divergences = [divergence for divergence, _ in found]
     accuracies = [accuracy for _, accuracy in found if accuracy is not None]
-    return {
-        "permutations": len(found),
-        "divergences": divergences,
-        "p_value_of_divergence": _p_value(model.card["in_sample"]["divergence"], divergences),
-        "balanced_accuracies": accuracies,
-        "p_value_of_balanced_accuracy": _p_value(held_out.balanced_accuracy, accuracies) if held_out else None,
-    }
+    return PermutationTest(
+        permutations=len(found),
+        divergences=divergences,
+        p_value_of_divergence=_p_value(model.card.in_sample.divergence, divergences),
+        balanced_accuracies=accuracies,
+        p_value_of_balanced_accuracy=_p_value(held_out.balanced_accuracy, accuracies) if held_out else None,
+    )
 
 
 def _p_value(observed: float, null: Sequence[float]) -> float:
@@ -123,13 +125,12 @@ def _homogeneous(Z: Array) -> Array:
     return np.column_stack([Z, np.ones(len(Z))])
 
 
-def _doubts(evidence: dict[str, Any]) -> list[str]:
+def _doubts(card: Card) -> list[str]:
     """What the verdict does not say against the picture, in words."""
     doubts = []
-    stability = evidence["stability"]
-    if stability:
-        for axis, cosine in enumerate(stability["cosines"]):
-            if cosine["low"] < UNSTABLE:
+    if card.stability:
+        for axis, cosine in enumerate(card.stability.cosines):
+            if cosine.low < UNSTABLE:
                 doubts.append(
                     f"Direction {axis + 1} of the projection is unstable: other rows would have given another."
                 )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from melm.data.labeled import Labeled
 from melm.data.projection import axis_correlations, standardized_loadings
 from melm.model import Model
+from melm.model.card import Cosine, Spread, Stability
 from melm.typing import Array
 
 INTERVAL = (2.5, 97.5)  # percentiles
 
 
-def describe_stability(data: Labeled, model: Model, redrawn: Sequence[Model | None]) -> dict[str, Any] | None:
+def describe_stability(data: Labeled, model: Model, redrawn: Sequence[Model | None]) -> Stability | None:
     """How near the subspaces of bootstrap fits are to the model's, and how far their loadings and correlations spread.
 
     Nearness is measured on the projected rows (canonical correlations), so that the features' scales do not matter: 1
@@ -27,15 +27,15 @@ def describe_stability(data: Labeled, model: Model, redrawn: Sequence[Model | No
     covariance = np.cov(data.X, rowvar=False, bias=True).reshape(data.X.shape[1], -1)
     cosines = np.array([subspace_cosines(model.projection, other.projection, covariance) for other in found])
     aligned = [align(model.projection, other.projection, covariance) for other in found]
-    return {
-        "bootstraps": len(found),
-        "cosines": [
-            {"median": float(np.median(column)), "low": float(np.percentile(column, INTERVAL[0]))}
+    return Stability(
+        bootstraps=len(found),
+        cosines=[
+            Cosine(median=float(np.median(column)), low=float(np.percentile(column, INTERVAL[0])))
             for column in cosines.T
         ],
-        "loadings": _interval([standardized_loadings(V, covariance) for V in aligned]),
-        "axis_correlations": _interval([axis_correlations(V, covariance) for V in aligned]),
-    }
+        loadings=_interval([standardized_loadings(V, covariance) for V in aligned]),
+        axis_correlations=_interval([axis_correlations(V, covariance) for V in aligned]),
+    )
 
 
 def subspace_cosines(V: Array, W: Array, covariance: Array) -> Array:
@@ -60,6 +60,6 @@ def _root(covariance: Array) -> Array:
     return root
 
 
-def _interval(values: list[Array]) -> dict[str, Any]:
+def _interval(values: list[Array]) -> Spread:
     low, high = np.percentile(np.stack(values), INTERVAL, axis=0)
-    return {"low": low.tolist(), "high": high.tolist()}
+    return Spread(low=low.tolist(), high=high.tolist())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from melm.data.labeled import Labeled
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
+from melm.model.card import ValidationResult
 from melm.plan import Fold, Resamples
 from melm.typing import Array
 
@@ -72,21 +72,21 @@ def judge(
     return HeldOut(scores, confusion, splits[0].n_folds)
 
 
-def describe_validation(held_out: HeldOut) -> dict[str, Any]:
+def describe_validation(held_out: HeldOut) -> ValidationResult:
     """Held-out scores in a card's words."""
     n_classes = len(held_out.confusion)
     low, high = interval(np.array(held_out.scores), held_out.n_folds)
-    return {
-        "folds": held_out.n_folds,
-        "repeats": len(held_out.scores) // held_out.n_folds,
-        "balanced_accuracy": held_out.balanced_accuracy,
-        "interval": [low, high],
-        "confidence": CONFIDENCE,
-        "scores": held_out.scores,
-        "recall_by_class": (np.diag(held_out.confusion) / held_out.confusion.sum(axis=1)).tolist(),
-        "confusion": held_out.confusion.tolist(),
-        "chance": 1 / n_classes,
-    }
+    return ValidationResult(
+        folds=held_out.n_folds,
+        repeats=len(held_out.scores) // held_out.n_folds,
+        balanced_accuracy=held_out.balanced_accuracy,
+        interval=[low, high],
+        confidence=CONFIDENCE,
+        scores=held_out.scores,
+        recall_by_class=(np.diag(held_out.confusion) / held_out.confusion.sum(axis=1)).tolist(),
+        confusion=held_out.confusion.tolist(),
+        chance=1 / n_classes,
+    )
 
 
 def interval(scores: Array, n_folds: int) -> tuple[float, float]:

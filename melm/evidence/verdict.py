@@ -9,11 +9,9 @@ The degree follows the *skill* on held-out rows, the balanced accuracy rescaled 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
-from typing import Any
+from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from melm.model.card import Card, Label, Level, PermutationTest, ValidationResult, Verdict
 
 # The lowest skill of each degree. Noise is judged by the mean, the others by the lower end of the interval, so that
 # few rows cannot earn a high degree.
@@ -29,42 +27,21 @@ FEW_ROWS = 10  # in a class
 NAMED_CLASSES = 3  # up to this many classes, the sentence names each
 
 
-class Level(StrEnum):
-    """How far the separation in the picture holds on new rows."""
-
-    UNKNOWN = "unknown"
-    NOISE = "noise"
-    WEAK = "weak"
-    PARTIAL = "partial"
-    CLEAR = "clear"
+def with_verdict(card: Card) -> Card:
+    """The card with its verdict. Those of version 0.1 and of fits in a notebook hold none, and are judged now."""
+    return card if card.verdict else card.model_copy(update={"verdict": judge_card(card)})
 
 
-class Verdict(BaseModel):
-    """What the evidence says about a fit, in words for people."""
-
-    model_config = ConfigDict(frozen=True)
-
-    level: Level = Field(description="How far the separation holds on new rows.")
-    sentence: str = Field(max_length=2000, description="What a person can rely on.")
-    next: str = Field(max_length=2000, description="What to do next.")
-
-
-def verdict_of(card: Mapping[str, Any]) -> Verdict:
-    """The verdict that a card holds. Cards of version 0.1 and of fits in a notebook hold none, and are judged now."""
-    stored = card.get("verdict")
-    return judge_card(card) if stored is None else Verdict.model_validate(stored)
-
-
-def judge_card(card: Mapping[str, Any]) -> Verdict:
+def judge_card(card: Card) -> Verdict:
     """The verdict on the fit that a card describes."""
-    validation = card.get("validation")
+    validation = card.validation
     if validation is None:
         return Verdict(
             level=Level.UNKNOWN,
             sentence="This fit was not judged on held-out rows: the picture alone does not show whether it holds.",
             next="Fit again with validation.",
         )
-    permutation_test = card.get("permutation_test")
+    permutation_test = card.permutation_test
     level = _level(validation, permutation_test)
     return Verdict(
         level=level,
@@ -73,41 +50,40 @@ def judge_card(card: Mapping[str, Any]) -> Verdict:
     )
 
 
-def _level(validation: Mapping[str, Any], permutation_test: Mapping[str, Any] | None) -> Level:
-    lowest = _skill(validation["interval"][0], validation)
-    mean = _skill(validation["balanced_accuracy"], validation)
+def _level(validation: ValidationResult, permutation_test: PermutationTest | None) -> Level:
+    lowest = _skill(validation.interval[0], validation)
+    mean = _skill(validation.balanced_accuracy, validation)
     if lowest <= 0 or mean < NEGLIGIBLE_SKILL or _equals_permuted(permutation_test):
         return Level.NOISE
     return _level_of(lowest, validation)
 
 
-def _level_of(skill: float, validation: Mapping[str, Any]) -> Level:
+def _level_of(skill: float, validation: ValidationResult) -> Level:
     """The degree of a skill that is not noise."""
-    if skill < PARTIAL_SKILL or _swallowing_class(validation["confusion"]) is not None:
+    if skill < PARTIAL_SKILL or _swallowing_class(validation.confusion) is not None:
         return Level.WEAK
-    if skill < CLEAR_SKILL or min(validation["recall_by_class"]) < CLEAR_RECALL:
+    if skill < CLEAR_SKILL or min(validation.recall_by_class) < CLEAR_RECALL:
         return Level.PARTIAL
     return Level.CLEAR
 
 
-def _skill(balanced_accuracy: float, validation: Mapping[str, Any]) -> float:
-    chance: float = validation["chance"]
+def _skill(balanced_accuracy: float, validation: ValidationResult) -> float:
+    chance: float = validation.chance
     return (balanced_accuracy - chance) / (1 - chance)
 
 
-def _is_uncertain(level: Level, validation: Mapping[str, Any]) -> bool:
+def _is_uncertain(level: Level, validation: ValidationResult) -> bool:
     """Whether only the width of the interval keeps the fit from a higher degree."""
     return level is not Level.NOISE and level is not _level_of(
-        _skill(validation["balanced_accuracy"], validation), validation
+        _skill(validation.balanced_accuracy, validation), validation
     )
 
 
-def _equals_permuted(permutation_test: Mapping[str, Any] | None) -> bool:
+def _equals_permuted(permutation_test: PermutationTest | None) -> bool:
     """Whether fits to permuted labels do as well. A few permutations cannot show it unless one of them did."""
-    p_value = permutation_test and permutation_test["p_value_of_balanced_accuracy"]
-    if permutation_test is None or p_value is None:
+    if permutation_test is None or permutation_test.p_value_of_balanced_accuracy is None:
         return False
-    return bool(p_value > max(SIGNIFICANT, 1 / (1 + permutation_test["permutations"])))
+    return permutation_test.p_value_of_balanced_accuracy > max(SIGNIFICANT, 1 / (1 + permutation_test.permutations))
 
 
 def _swallowing_class(confusion: Sequence[Sequence[int]]) -> int | None:
@@ -122,33 +98,33 @@ def _swallowing_class(confusion: Sequence[Sequence[int]]) -> int | None:
 
 def _sentences(
     level: Level,
-    card: Mapping[str, Any],
-    validation: Mapping[str, Any],
-    permutation_test: Mapping[str, Any] | None,
+    card: Card,
+    validation: ValidationResult,
+    permutation_test: PermutationTest | None,
 ) -> list[str]:
     """The most important first: a class that swallows the others, the degree, what new rows get, what flatters."""
-    classes = card["data"]["classes"]
-    swallowing = _swallowing_class(validation["confusion"])
+    classes = card.data.classes
+    swallowing = _swallowing_class(validation.confusion)
     sentences = []
     if swallowing is not None:
         sentences.append(f"Nearly every new row is predicted as {classes[swallowing]!r}.")
     if level is Level.NOISE:
         if _equals_permuted(permutation_test):
             sentences.append("Noise: fits to permuted labels recognize held-out rows as well as this one.")
-        elif validation["interval"][0] <= validation["chance"]:
+        elif validation.interval[0] <= validation.chance:
             sentences.append("Noise: on new rows this view does no better than guessing.")
         else:
             sentences.append("Noise: on new rows this view does better than guessing by too little to be of use.")
     elif _is_uncertain(level, validation):
-        low, high = validation["interval"]
+        low, high = validation.interval
         sentences.append(f"{level.capitalize()}, as far as one can be sure: new rows score {low:.2f} to {high:.2f}.")
     else:
         sentences.append(OPENINGS[level])
-    sentences.append(_recognition(classes, validation["recall_by_class"]))
-    in_sample = card.get("in_sample")
+    sentences.append(_recognition(classes, validation.recall_by_class))
+    in_sample = card.in_sample
     if in_sample and level is not Level.NOISE:
-        seen, new = in_sample["leave_one_out_balanced_accuracy"], validation["balanced_accuracy"]
-        if seen - new > OPTIMISM:
+        seen, new = in_sample.leave_one_out_balanced_accuracy, validation.balanced_accuracy
+        if seen is not None and seen - new > OPTIMISM:
             sentences.append(
                 f"The picture looks better than it is: it recognizes {seen:.0%} of its own rows, {new:.0%} of new ones."
             )
@@ -162,7 +138,7 @@ OPENINGS = {
 }
 
 
-def _recognition(classes: Sequence[Any], recalls: Sequence[float]) -> str:
+def _recognition(classes: Sequence[Label], recalls: Sequence[float]) -> str:
     """How many of a hundred new rows of a class are recognized."""
     hundreds = [round(100 * recall) for recall in recalls]
     if len(classes) <= NAMED_CLASSES:
@@ -175,11 +151,11 @@ def _recognition(classes: Sequence[Any], recalls: Sequence[float]) -> str:
     )
 
 
-def _advice(level: Level, card: Mapping[str, Any], validation: Mapping[str, Any]) -> str:
-    data = card["data"]
-    fewest = min(data["class_counts"])
+def _advice(level: Level, card: Card, validation: ValidationResult) -> str:
+    data = card.data
+    fewest = min(data.class_counts)
     if level is not Level.CLEAR and fewest < FEW_ROWS:
-        label = data["classes"][data["class_counts"].index(fewest)]
+        label = data.classes[data.class_counts.index(fewest)]
         return f"Collect more rows of {label!r}: with {fewest} of them, little can be said."
     if level is Level.NOISE:
         return "Do not read the picture. Try fewer columns, more rows, or other measurements."
@@ -187,11 +163,11 @@ def _advice(level: Level, card: Mapping[str, Any], validation: Mapping[str, Any]
         return "Look at which features make up the axes, and check that none of them gives the class away."
     if _is_uncertain(level, validation):
         return "Validate with more folds or repeats, or collect more rows."
-    worst = min(range(len(data["classes"])), key=validation["recall_by_class"].__getitem__)
+    worst = min(range(len(data.classes)), key=validation.recall_by_class.__getitem__)
     into = max(
-        (code for code in range(len(data["classes"])) if code != worst), key=validation["confusion"][worst].__getitem__
+        (code for code in range(len(data.classes)) if code != worst), key=validation.confusion[worst].__getitem__
     )
     return (
-        f"Look at the rows of {data['classes'][worst]!r}, which are most often taken for {data['classes'][into]!r}, "
+        f"Look at the rows of {data.classes[worst]!r}, which are most often taken for {data.classes[into]!r}, "
         "or compare with another method."
     )

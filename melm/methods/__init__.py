@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from melm.data.labeled import Labeled
 from melm.evidence.resampling import plan_with_evidence
 from melm.evidence.validation import Validation
-from melm.evidence.verdict import judge_card
+from melm.evidence.verdict import with_verdict
 from melm.methods.base import Method
 from melm.model import Model
 from melm.plan import Plan, Result, Stage, Unit, run_plan
@@ -41,8 +41,8 @@ def plan_fit(method: str, data: Labeled, parameters: BaseModel, validation: Vali
     fit_plan = partial(METHODS[method].plan, data, parameters)
     seed = parameters.model_dump()["seed"]
     model = yield from plan_with_evidence(fit_plan, data, validation, seed) if validation else fit_plan()
-    card = {"validation": None} | model.card | {"parameters": parameters.model_dump(mode="json")}
-    return replace(model, card=card | {"verdict": judge_card(card).model_dump(mode="json")})
+    facts = {"validation": model.card.validation, "parameters": parameters.model_dump(mode="json")}
+    return replace(model, card=with_verdict(model.card.model_copy(update=facts)))
 
 
 def run_unit(

@@ -108,10 +108,9 @@ class DirectMethod(Method[D]):
             result["offset"],
             parameters.gamma,
             parameters.priors,
-            facts={},
-            resamples=resamples,
+            resamples,
         )
-        return replace(model, card=model.card | {"warnings": [*model.card["warnings"], *result["warnings"]]})
+        return replace(model, card=model.card.with_warnings(result["warnings"]))
 
     def run(self, data: Labeled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         X, codes = data.training(unit.resamples)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from melm.data.rows import blocks
 from melm.density import ClassDensities
+from melm.model.card import Card
 from melm.tables.encoding import Encoder
 from melm.typing import Array
 
@@ -33,8 +34,8 @@ class Model:
     offset: Array  # (d,)
     classes: npt.NDArray[Any]  # (C,), labels as they were given, in order
     densities: ClassDensities
-    feature_names: list[str] | None = None
-    card: dict[str, Any] = field(default_factory=dict)  # JSON values
+    feature_names: list[str] | None
+    card: Card
     held_out: HeldOutRows | None = None  # where the fit was validated
     encoder: Encoder | None = None  # from rows of a table, where it had gaps or categories, to rows of X
     id_name: str | None = None  # the column of the table that names its rows

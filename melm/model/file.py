@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from melm.density import ClassDensities
 from melm.model import HeldOutRows, Model
+from melm.model.card import Card, CardError, read_card
 from melm.tables import npy
 from melm.tables.encoding import Encoder
 
@@ -19,7 +21,11 @@ FORMAT_VERSION = 1
 
 
 class ModelFileError(ValueError):
-    """The bytes are not a model that this version can read."""
+    """The bytes are not a model that this version can read; `problems` says more, by JSON Pointers."""
+
+    def __init__(self, detail: str, problems: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.problems = problems or {"": detail}
 
 
 def dump(model: Model) -> bytes:
@@ -28,7 +34,7 @@ def dump(model: Model) -> bytes:
         "format_version": FORMAT_VERSION,
         "method": model.method,
         "feature_names": model.feature_names,
-        "card": model.card,
+        "card": model.card.model_dump(mode="json", exclude_unset=True),
         "encoder": None if model.encoder is None else model.encoder.to_json(),
         "id_name": model.id_name,
     }
@@ -96,6 +102,8 @@ def load(content: bytes) -> Model:
     if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
         raise ModelFileError("The densities of the model file are not densities.")
     names = header.get("feature_names")
+    if not _is_text(header.get("id_name"), *(names if isinstance(names, list) else [names])):
+        raise ModelFileError("The names of the model file are not text.")
     if names is not None and len(names) != d:
         raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
     ends = np.cumsum(sizes)[:-1]
@@ -111,11 +119,23 @@ def load(content: bytes) -> Model:
         classes,
         densities,
         names,
-        header["card"],
+        _card(header, d, k, n_classes),
         held_out,
         _encoder(header, d),
         header.get("id_name"),
     )
+
+
+def _is_text(*values: object) -> bool:
+    return all(value is None or isinstance(value, str) for value in values)
+
+
+def _card(header: dict[str, Any], n_features: int, n_components: int, n_classes: int) -> Card:
+    try:
+        return read_card(header.get("card"), n_features=n_features, n_components=n_components, n_classes=n_classes)
+    except CardError as error:
+        problems = {f"/card{pointer}": detail for pointer, detail in error.problems.items()}
+        raise ModelFileError(f"The card of the model file is not one: {error}.", problems) from None
 
 
 def _encoder(header: dict[str, Any], n_features: int) -> Encoder | None:
@@ -167,7 +187,7 @@ def _header(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
             raise ModelFileError(
                 f"The model file has format version {version}; this melm reads version {FORMAT_VERSION}."
             )
-        if not isinstance(header["card"], dict) or not isinstance(header["method"], str):
+        if not isinstance(header["method"], str):
             raise ModelFileError("The header of the model file is damaged.")
     except (KeyError, ValueError, TypeError, UnicodeDecodeError) as problem:
         if isinstance(problem, ModelFileError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from melm.evidence.verdict import verdict_of
 from melm.remote import Dataset, FitRecord
 from service.commands.column_roles import kind_lines, role_lines
 from service.commands.output import text
@@ -15,7 +14,7 @@ def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
     """Of a model, by its card."""
     data, in_sample, held_out = card["data"], card["in_sample"], card["validation"]
     shuffled, stability = card.get("permutation_test"), card.get("stability")
-    verdict = verdict_of(card)
+    verdict = card["verdict"]
     return {
         "model": id,
         "method": card["method"],
@@ -28,8 +27,8 @@ def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
         "held-out accuracy": None if held_out is None else describe_validation(held_out),
         "permutation test": None if shuffled is None else describe_permutations(shuffled),
         "stability": None if stability is None else describe_stability(stability),
-        "verdict": verdict.sentence,
-        "next": verdict.next,
+        "verdict": verdict["sentence"],
+        "next": verdict["next"],
         "warnings": "\n".join(card["warnings"]) or None,
     }
 

@@ -93,6 +93,7 @@ def validation_of(options: argparse.Namespace) -> dict[str, int] | None:
 
 def fit_here(options: argparse.Namespace, rows: Upload) -> None:
     """Fit on this machine, and write the model to a file."""
+    from melm.evidence.verdict import with_verdict
     from melm.model import file as model_file
     from service.commands.facts import facts_of_model
     from service.commands.local_fit import fit_locally
@@ -101,10 +102,11 @@ def fit_here(options: argparse.Namespace, rows: Upload) -> None:
     output = options.output or LOCAL_OUTPUT
     model = fit_locally(options.method, rows, params_of(options), validation_of(options))
     write_bytes(model_file.dump(model), output)
+    card = with_verdict(model.card).model_dump(mode="json")
     if options.json:
-        write_json({"model": output, "card": model.card})
+        write_json({"model": output, "card": card})
     else:
-        write_facts(facts_of_model(output, model.card))
+        write_facts(facts_of_model(output, card))
 
 
 def fit_there(options: argparse.Namespace, file: TableFile) -> None:

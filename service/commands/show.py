@@ -44,9 +44,10 @@ def find(options: argparse.Namespace) -> tuple[Any, dict[str, object]]:
     from service.commands.facts import facts_of_dataset, facts_of_fit, facts_of_model
 
     if Path(options.thing).is_file():
+        from melm.evidence.verdict import with_verdict
         from service.commands.local_model import LocalModel
 
-        card = LocalModel(options.thing).model.card
+        card = with_verdict(LocalModel(options.thing).model.card).model_dump(mode="json")
         return card, facts_of_model(options.thing, card)
     with Client(options.url) as client:
         if options.thing.startswith("fit_"):

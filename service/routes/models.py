@@ -76,7 +76,12 @@ def import_model(
         idempotency,
         find=lambda model_id: context.store.models.get(tenant, model_id),
         make=lambda: context.store.models.import_file(
-            tenant, data=content, card=model.card, method=model.method, name=name, idempotency=idempotency
+            tenant,
+            data=content,
+            card=model.card.model_dump(mode="json"),
+            method=model.method,
+            name=name,
+            idempotency=idempotency,
         ),
     )
     response.headers["Location"] = f"{request.scope.get('root_path', '')}/v1/models/{record.id}"

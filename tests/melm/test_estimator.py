@@ -128,7 +128,7 @@ def test_starts_can_be_chosen_by_what_they_recognize() -> None:
     highest = MELM(n_starts=8, race=False, random_state=0).fit(X, y)
     score = "leave_one_out_balanced_accuracy"
     assert {start.stopping_reason for start in chosen.starts_} == {StoppingReason.CONVERGED}
-    assert chosen.model_.card["in_sample"][score] >= highest.model_.card["in_sample"][score]
+    assert chosen.model_.card.model_dump()["in_sample"][score] >= highest.model_.card.model_dump()["in_sample"][score]
     assert chosen.divergence_ <= highest.divergence_
 
 
@@ -212,7 +212,7 @@ def test_a_perfect_feature_is_found_and_the_floor_is_told() -> None:
     X, y = mixture([60, 60], 4)
     found = MELM(covariance="empirical", n_starts=3, random_state=0).fit(np.column_stack([X, y]), y)
     assert found.score(np.column_stack([X, y]), y) == 1.0
-    assert any("no spread" in warning for warning in found.model_.card["warnings"])
+    assert any("no spread" in warning for warning in found.model_.card.warnings)
 
 
 def test_far_queries_get_probabilities() -> None:

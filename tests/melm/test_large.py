@@ -37,7 +37,7 @@ def test_coarse_to_fine_reaches_what_a_race_on_all_rows_reaches(monkeypatch: pyt
     monkeypatch.setattr(sample, "SMALLEST", 10**9)
     plain = MELM(n_starts=8, random_state=0).fit(X, y)
     assert fine.divergence_ >= 0.999 * plain.divergence_
-    found, raced = fine.model_.card["search"], plain.model_.card["search"]
+    found, raced = fine.model_.card.model_dump()["search"], plain.model_.card.model_dump()["search"]
     assert [stage["n_rows"] for stage in found["stages"]] == [300, 300, 1200, 1200, 5500, 5500]
     assert {stage["n_rows"] for stage in raced["stages"]} == {5500}
     assert found["n_evaluations"] == sum(stage["n_evaluations"] for stage in found["stages"])

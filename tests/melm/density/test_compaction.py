@@ -14,6 +14,7 @@ from melm.density.compaction import compact
 from melm.evidence.card import describe_density
 from melm.model import Model
 from melm.model import file as model_file
+from melm.model.card import Density
 from melm.model.file import ModelFileError
 from melm.typing import Array
 from tests.melm.density.samples import densities, queries
@@ -23,7 +24,7 @@ from tests.melm.samples import mixture
 def test_small_densities_stay_as_they_are() -> None:
     chosen = densities(2)
     assert compact(chosen) is chosen
-    assert describe_density(chosen, chosen) == {"n_rows": 3000, "n_stored_rows": 3000, "cell": None}
+    assert describe_density(chosen, chosen) == Density(n_rows=3000, n_stored_rows=3000, cell=None)
 
 
 @pytest.mark.parametrize("heavy", [False, True])
@@ -39,7 +40,7 @@ def test_fewer_rows_say_the_same(k: int, n_rows: int, heavy: bool) -> None:
     Z = queries(chosen)[:-1]
     error = stored.log_densities(Z) - chosen.log_densities(Z)
     assert np.sqrt(np.square(error).mean()) < 5e-3
-    facts = describe_density(chosen, stored)
+    facts = describe_density(chosen, stored).model_dump()
     assert facts["n_stored_rows"] == sum(map(len, stored.rows))
     assert facts["log_density_error"] < 3e-3
     assert facts["log_density_error"] < facts["largest_log_density_error"]
@@ -63,7 +64,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Model:
 
 def test_a_model_file_holds_the_weights(model: Model) -> None:
     assert model.densities.weights is not None
-    assert model.card["density"]["n_stored_rows"] == sum(map(len, model.densities.rows)) < 3000
+    assert model.card.model_dump()["density"]["n_stored_rows"] == sum(map(len, model.densities.rows)) < 3000
     loaded = model_file.load(model_file.dump(model))
     X = 3 * np.random.default_rng(0).standard_normal((200, 3))
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

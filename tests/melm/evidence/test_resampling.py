@@ -30,7 +30,7 @@ def signal() -> Model:
 
 
 def test_noise_separates_in_sample_and_the_card_says_that_it_is_not_real(noise: Model) -> None:
-    card = noise.card
+    card = noise.card.model_dump()
     low, high = card["validation"]["interval"]
     assert card["in_sample"]["leave_one_out_balanced_accuracy"] > 0.9
     assert low < 0.5 < high
@@ -39,7 +39,7 @@ def test_noise_separates_in_sample_and_the_card_says_that_it_is_not_real(noise: 
 
 
 def test_signal_is_real(signal: Model) -> None:
-    card = signal.card
+    card = signal.card.model_dump()
     assert card["verdict"]["level"] in ("partial", "clear")
     assert card["validation"]["repeats"] == 2
     assert len(card["validation"]["scores"]) == 10
@@ -48,9 +48,9 @@ def test_signal_is_real(signal: Model) -> None:
 
 
 def test_confusion_counts_every_row_once_in_each_repeat(signal: Model) -> None:
-    assert np.sum(signal.card["validation"]["confusion"], axis=1).tolist() == [140, 120]
-    recalls = signal.card["validation"]["recall_by_class"]
-    assert np.mean(recalls) == pytest.approx(signal.card["validation"]["balanced_accuracy"], abs=0.02)
+    assert np.sum(signal.card.model_dump()["validation"]["confusion"], axis=1).tolist() == [140, 120]
+    recalls = signal.card.model_dump()["validation"]["recall_by_class"]
+    assert np.mean(recalls) == pytest.approx(signal.card.model_dump()["validation"]["balanced_accuracy"], abs=0.02)
 
 
 def test_held_out_rows_are_kept_for_the_picture(signal: Model) -> None:
@@ -85,16 +85,16 @@ def test_a_stable_direction_and_an_unstable_one_are_told_apart() -> None:
     X = generator.standard_normal((80, 8))
     X[:, 0] += 4 * y
     model = fit("melm", X, y, n_starts=3, validation=Validation(bootstraps=10))
-    first, second = model.card["stability"]["cosines"]
+    first, second = model.card.model_dump()["stability"]["cosines"]
     assert first["median"] > 0.9 > second["median"]
-    assert any("Direction 2" in warning for warning in model.card["warnings"])
+    assert any("Direction 2" in warning for warning in model.card.warnings)
 
 
 def test_intervals_of_loadings_hold_the_loadings(signal: Model) -> None:
-    stability, loadings = signal.card["stability"], np.array(signal.card["loadings"])
+    stability, loadings = signal.card.model_dump()["stability"], np.array(signal.card.model_dump()["loadings"])
     low, high = np.array(stability["loadings"]["low"]), np.array(stability["loadings"]["high"])
     assert ((low - 0.05 <= loadings) & (loadings <= high + 0.05)).mean() > 0.8
-    assert np.abs(np.array(signal.card["axis_correlations"])).max() <= 1 + 1e-12
+    assert np.abs(np.array(signal.card.model_dump()["axis_correlations"])).max() <= 1 + 1e-12
 
 
 def test_the_feature_that_separates_is_the_important_one() -> None:
@@ -102,7 +102,7 @@ def test_the_feature_that_separates_is_the_important_one() -> None:
     y = np.arange(200) % 2
     X = generator.standard_normal((200, 5)) * [1, 1, 1000, 1, 1]
     X[:, 3] += 4 * y
-    importance = fit("melm", X, y, n_starts=3, validation=Validation()).card["importance"]
+    importance = fit("melm", X, y, n_starts=3, validation=Validation()).card.model_dump()["importance"]
     assert np.argmax(importance["divergence_drop"]) == 3
     assert np.argmax(importance["balanced_accuracy_drop"]) == 3
     assert importance["balanced_accuracy_drop"][3] > 0.3
@@ -124,7 +124,7 @@ def test_groups_keep_copies_of_a_row_together() -> None:
         def run(stage: Stage) -> list[Result]:
             return [run_unit("melm", data, parameters, unit) for unit in stage.units]
 
-        card = run_plan(plan_fit("melm", data, parameters, Validation()), run).card
+        card = run_plan(plan_fit("melm", data, parameters, Validation()), run).card.model_dump()
         return float(card["validation"]["balanced_accuracy"])
 
     assert held_out(None) > 0.85
@@ -133,14 +133,14 @@ def test_groups_keep_copies_of_a_row_together() -> None:
 
 def test_a_class_smaller_than_the_folds_gets_fewer_of_them() -> None:
     X, y = mixture([40, 3], 3)
-    assert fit("pca", X, y, validation=Validation(folds=5)).card["validation"]["folds"] == 3
+    assert fit("pca", X, y, validation=Validation(folds=5)).card.model_dump()["validation"]["folds"] == 3
 
 
 def test_validation_changes_nothing_in_the_model() -> None:
     X, y = mixture([50, 40], 4)
     plain, validated = fit("melm", X, y, n_starts=3), fit("melm", X, y, n_starts=3, validation=Validation())
     np.testing.assert_array_equal(plain.projection, validated.projection)
-    assert plain.card["validation"] is None
+    assert plain.card.validation is None
 
 
 def test_what_a_validation_costs_is_known_beforehand() -> None:
@@ -170,8 +170,8 @@ def test_an_id_in_rows_sorted_by_class_is_suspected() -> None:
     X, y = mixture([30, 30], 3)
     order = np.argsort(y, kind="stable")
     with_id = np.column_stack([X[order], np.arange(60)])
-    told = fit("pca", with_id, y[order]).card["warnings"]
+    told = fit("pca", with_id, y[order]).card.warnings
     assert any("'x3'" in warning and "sorted by class" in warning for warning in told)
-    shuffled = fit("pca", np.column_stack([X, np.arange(60)]), y).card["warnings"]
+    shuffled = fit("pca", np.column_stack([X, np.arange(60)]), y).card.warnings
     assert not any("sorted by class" in warning for warning in shuffled)
-    assert not any("sorted by class" in warning for warning in fit("pca", X[order], y[order]).card["warnings"])
+    assert not any("sorted by class" in warning for warning in fit("pca", X[order], y[order]).card.warnings)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from melm.evidence import verdict as module
-from melm.evidence.verdict import Level, judge_card
+from melm.evidence.verdict import judge_card
+from melm.model.card import Card, Data, Level, PermutationTest, Separation, ValidationResult
 
 LABELS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
 
@@ -19,23 +19,27 @@ def card(
     p_value: float | None = None,
     permutations: int = 100,
     in_sample: float | None = None,
-) -> dict[str, Any]:
+) -> Card:
     """A card with the held-out confusion, and an interval that reaches this far to both sides."""
     recalls = [row[code] / sum(row) for code, row in enumerate(confusion)]
     accuracy = sum(recalls) / len(recalls)
-    test = None if p_value is None else {"p_value_of_balanced_accuracy": p_value, "permutations": permutations}
-    return {
-        "data": {"classes": LABELS[: len(confusion)], "class_counts": [sum(row) for row in confusion]},
-        "validation": {
-            "balanced_accuracy": accuracy,
-            "interval": [max(0.0, accuracy - reach), min(1.0, accuracy + reach)],
-            "chance": 1 / len(confusion),
-            "recall_by_class": recalls,
-            "confusion": confusion,
-        },
-        "permutation_test": test,
-        "in_sample": None if in_sample is None else {"leave_one_out_balanced_accuracy": in_sample},
-    }
+    return Card.model_construct(
+        data=Data.model_construct(
+            classes=LABELS[: len(confusion)],
+            class_counts=[sum(row) for row in confusion],
+        ),
+        validation=ValidationResult.model_construct(
+            balanced_accuracy=accuracy,
+            interval=[max(0.0, accuracy - reach), min(1.0, accuracy + reach)],
+            chance=1 / len(confusion),
+            recall_by_class=recalls,
+            confusion=confusion,
+        ),
+        permutation_test=None
+        if p_value is None
+        else PermutationTest.model_construct(p_value_of_balanced_accuracy=p_value, permutations=permutations),
+        in_sample=None if in_sample is None else Separation.model_construct(leave_one_out_balanced_accuracy=in_sample),
+    )
 
 
 def many(n_classes: int, right: int, wrong: int) -> list[list[int]]:
@@ -78,14 +82,14 @@ SITUATIONS = [
 @pytest.mark.parametrize(
     ("evidence", "level", "words"), [each[1:] for each in SITUATIONS], ids=[s[0] for s in SITUATIONS]
 )
-def test_situation(evidence: dict[str, Any], level: Level, words: str) -> None:
+def test_situation(evidence: Card, level: Level, words: str) -> None:
     verdict = judge_card(evidence)
     assert verdict.level is level
     assert words in verdict.sentence
 
 
 def test_a_fit_without_validation_is_not_judged() -> None:
-    verdict = judge_card({"validation": None})
+    verdict = judge_card(Card.model_construct(validation=None))
     assert verdict.level is Level.UNKNOWN
     assert "validation" in verdict.next
 

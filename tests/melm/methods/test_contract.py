@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from melm.methods import METHODS, fit, plan_fit, run_unit
 from melm.methods.base import DirectMethod
 from melm.model import Model
 from melm.model import file as model_file
+from melm.model.card import Card, Citation
 from melm.plan import NothingFitted, Stage, run_plan
 from tests.melm.samples import Array, mixture
 
@@ -42,10 +42,10 @@ def test_gives_finite_arrays_of_the_right_shapes(name: str) -> None:
     for array in (model.projection, model.offset, model.transform(X), model.predict_proba(X), model.log_density(X)):
         assert array.dtype == np.float64
         assert np.isfinite(array).all()
-    assert json.loads(json.dumps(model.card, allow_nan=False)) == model.card
-    assert model.card["method"] == name
-    assert model.card["citation"] == {"paper": PAPER, "software": SOFTWARE}
-    assert model.card["in_sample"]["divergence"] >= 0
+    assert Card.model_validate_json(model.card.model_dump_json()) == model.card
+    assert model.card.method == name
+    assert model.card.citation == Citation(paper=PAPER, software=SOFTWARE)
+    assert model.card.model_dump()["in_sample"]["divergence"] >= 0
 
 
 @every_method
@@ -96,7 +96,7 @@ def test_float32_gives_what_float64_gives(name: str) -> None:
 
 @every_method
 def test_validation_judges_rows_that_the_fit_has_not_seen(name: str) -> None:
-    held_out = fit_quickly(name, validation=Validation(folds=3, repeats=2)).card["validation"]
+    held_out = fit_quickly(name, validation=Validation(folds=3, repeats=2)).card.model_dump()["validation"]
     assert len(held_out["scores"]) == 6
     low, high = held_out["interval"]
     assert 0 <= low <= held_out["balanced_accuracy"] <= high <= 1

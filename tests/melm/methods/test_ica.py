@@ -20,4 +20,4 @@ def test_finds_the_sources_of_a_mixture() -> None:
 def test_an_early_end_is_told_on_the_card_and_not_on_the_screen() -> None:
     X = np.random.default_rng(0).standard_normal((100, 4))  # nothing to find, so nothing to converge to at once
     model = fit("ica", X, np.arange(100) % 2, n_components=4, max_iterations=1)
-    assert "Independent component analysis did not converge within max_iterations=1." in model.card["warnings"]
+    assert "Independent component analysis did not converge within max_iterations=1." in model.card.warnings

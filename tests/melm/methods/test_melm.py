@@ -43,7 +43,7 @@ def test_melc_is_melm_with_one_component() -> None:
     model = fit("melm", X, y, n_components=1, covariance="empirical")
     v = model.projection[:, 0]
     assert one_dimensional_divergence(X[y == 0] @ v, X[y == 1] @ v) == pytest.approx(
-        model.card["in_sample"]["divergence"], rel=1e-7
+        model.card.model_dump()["in_sample"]["divergence"], rel=1e-7
     )
-    assert model.card["in_sample"]["divergence"] == pytest.approx(max(tried), rel=1e-4)
+    assert model.card.model_dump()["in_sample"]["divergence"] == pytest.approx(max(tried), rel=1e-4)
     assert abs(v @ directions[int(np.argmax(tried))]) > 0.999

@@ -41,4 +41,4 @@ def test_too_many_rows_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_an_early_end_is_told_on_the_card() -> None:
     model = fit("nca", *mixture([40, 40], 4), max_iterations=2)
-    assert "Neighborhood components analysis did not converge within max_iterations=2." in model.card["warnings"]
+    assert "Neighborhood components analysis did not converge within max_iterations=2." in model.card.warnings

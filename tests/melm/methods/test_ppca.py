@@ -44,5 +44,5 @@ def test_axes_that_all_but_agree_have_no_density_to_tell_of() -> None:
     numbered = X.copy()
     numbered[:, 0] = np.random.default_rng(0).permutation(len(X)) * 1e4
     model = fit("ppca", numbered, np.arange(len(X)) % 2)
-    assert model.card["in_sample"] is None
+    assert model.card.in_sample is None
     assert np.isfinite(model.predict_proba(numbered)).all()

@@ -171,7 +171,9 @@ def test_the_model_file_keeps_the_encoder() -> None:
 
 def test_the_card_sums_features_back_to_their_columns() -> None:
     table, labels = messy()
-    card = fit(Labeled.of_table(table, labels), validation=Validation(folds=3, bootstraps=2), n_components=1).card
+    card = fit(
+        Labeled.of_table(table, labels), validation=Validation(folds=3, bootstraps=2), n_components=1
+    ).card.model_dump()
     assert [column["name"] for column in card["columns"]] == list(table.names)
     weight = card["columns"][2]
     assert weight["loadings"] == pytest.approx(np.abs(card["loadings"][7]))
@@ -208,7 +210,7 @@ def test_validation_leaks_nothing() -> None:
     assert names is not None
     leaky = data.X[:, names.index("visits (other)")].astype(np.intp)
     assert balanced_accuracy(data.codes, leaky) == 1.0
-    validation = fit(data, validation=Validation(folds=5, repeats=2), n_components=1).card["validation"]
+    validation = fit(data, validation=Validation(folds=5, repeats=2), n_components=1).card.model_dump()["validation"]
     assert validation["interval"][0] < 0.5
     assert validation["balanced_accuracy"] < 0.6
     assert validation["interval"][0] <= validation["chance"]

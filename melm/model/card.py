@@ -1,0 +1,296 @@
+"""The card of a model: what was fitted, from what, how well it separates, and with which software.
+
+Every key with its type and its bound. A card is checked wherever it is made and wherever a file is read, so that all
+who show one may rely on it. Reference, JSON Schema and the check of imported files come from these classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, AllowInfNan, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
+
+T = TypeVar("T")
+
+MAX_TEXT_LENGTH = 100_000  # names of columns are as long as their authors like
+MAX_ITEMS = 1_000_000
+
+
+def _as_many_as(noun: str) -> AfterValidator:
+    """A list is as long as the model has features, components or classes, where those are known."""
+
+    def check(values: list[Any], info: ValidationInfo) -> list[Any]:
+        expected = (info.context or {}).get(noun)
+        if expected is not None and len(values) != expected:
+            raise ValueError(f"has {len(values)} entries, the model has {expected} {noun}")
+        return values
+
+    return AfterValidator(check)
+
+
+PerFeature: TypeAlias = Annotated[list[T], _as_many_as("features")]
+PerComponent: TypeAlias = Annotated[list[T], _as_many_as("components")]
+PerClass: TypeAlias = Annotated[list[T], _as_many_as("classes")]
+Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
+Label: TypeAlias = str | bool | int | float
+Count: TypeAlias = Annotated[int, Field(ge=0)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+Correlation: TypeAlias = Annotated[float, Field(ge=-1 - 1e-6, le=1 + 1e-6)]  # rounding may lead beyond 1
+Positive: TypeAlias = Annotated[float, Field(ge=0)]
+Unbounded: TypeAlias = Annotated[float, AllowInfNan(True)]  # logarithms of densities that are zero
+Scalar: TypeAlias = str | bool | int | float | None
+
+
+class Part(BaseModel):
+    """What all parts of a card have in common: no other keys, no conversion of types, finite numbers, no changes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class Data(Part):
+    """The rows that were fitted."""
+
+    n_rows: int = Field(ge=2, description="Training rows.")
+    n_features: int = Field(ge=1, description="Features of a row, constant ones included.")
+    classes: PerClass[Label] = Field(description="The labels, in order.")
+    class_counts: PerClass[Annotated[int, Field(ge=1)]] = Field(description="Training rows of each class.")
+    constant_features: list[Count] = Field(max_length=MAX_ITEMS, description="Positions of features that do not vary.")
+
+
+class Column(Part):
+    """A column of the table from which features were encoded, with what its features do together."""
+
+    name: Text = Field(description="The column's name.")
+    n_missing: Count = Field(description="Missing values among the training rows.")
+    has_gaps: bool = Field(description="Whether there were any.")
+    features: list[Count] = Field(max_length=MAX_ITEMS, description="Positions of the features that came from it.")
+    loadings: PerComponent[Positive] = Field(description="Joint standardized loading on each axis.")
+    axis_correlations: PerComponent[Share] = Field(description="Multiple correlation with each axis.")
+
+
+class NumericColumn(Column):
+    """A column of numbers; missing ones are replaced by the median."""
+
+    kind: Literal["numeric"] = Field(description="Numbers.")
+    median: float = Field(description="Of the training rows.")
+
+
+class CategoricalColumn(Column):
+    """A column of categories, one feature for each."""
+
+    kind: Literal["categorical"] = Field(description="Categories.")
+    categories: list[Text] = Field(max_length=MAX_ITEMS, description="Those that have a feature of their own.")
+    has_other: bool = Field(description="Whether the other categories share a feature.")
+
+
+class Separation(Part):
+    """How far the classes are apart on the rows that were fitted: optimistic, as the name of the key says."""
+
+    divergence: Unbounded = Field(description="Cauchy-Schwarz divergence of the class densities; larger is better.")
+    entropies: PerClass[PerClass[Unbounded]] | None = Field(
+        default=None, description="Renyi's quadratic cross-entropies of the classes in the projection."
+    )
+    overlap: PerClass[PerClass[Positive]] | None = Field(
+        default=None, description="Mass that two class densities share: 0 is apart, 1 the same."
+    )
+    overlap_bound: PerClass[PerClass[Positive]] | None = Field(
+        default=None, description="Bhattacharyya's affinity, which bounds the error of telling two classes apart."
+    )
+    leave_one_out_balanced_accuracy: Share | None = Field(
+        default=None, description="Share of rows recognized by the densities of all other rows, averaged over classes."
+    )
+
+
+class Density(Part):
+    """How many rows stand for the classes in the model; where they are fewer than were fitted, what that costs."""
+
+    n_rows: Count = Field(description="Training rows.")
+    n_stored_rows: Count = Field(description="Rows that the model keeps.")
+    cell: float | None = Field(ge=0, description="Size of the cells whose rows were merged, in kernel widths.")
+    log_density_error: Unbounded | None = Field(default=None, description="Root mean square over some rows.")
+    largest_log_density_error: Unbounded | None = Field(default=None, description="The largest of them.")
+    labels_changed: Share | None = Field(default=None, description="Share of rows that get another label.")
+
+
+class Start(Part):
+    """One start of a search."""
+
+    start: Count = Field(description="Its index.")
+    divergence: Unbounded = Field(description="Where it ended; infinite where it gave nothing.")
+    n_rows: Count = Field(description="Rows on which that was measured.")
+    n_evaluations: Count = Field(description="Evaluations of the divergence that it took.")
+    stopping_reason: Literal["converged", "dropped", "max_iterations", "canceled", "out_of_time", "error"] = Field(
+        description="Why it ended."
+    )
+
+
+class SearchStage(Part):
+    """One stage of a search: all starts on a sample, the best of them on more rows."""
+
+    name: Text = Field(description="What it is called in the events of a fit.")
+    n_rows: Count = Field(description="Rows of the sample.")
+    n_starts: Count = Field(description="Starts that took part.")
+    n_evaluations: Count = Field(description="Evaluations of the divergence.")
+
+
+class SearchResult(Part):
+    """How the projection was found."""
+
+    seed: Count = Field(description="From which all starts are drawn.")
+    best_start: Count = Field(description="The index of the start that was kept.")
+    starts: list[Start] = Field(max_length=MAX_ITEMS, description="Every start.")
+    stages: list[SearchStage] = Field(max_length=MAX_ITEMS, description="Every stage.")
+    n_evaluations: Count = Field(description="Evaluations of the divergence, all together.")
+    n_evaluations_on_all_rows: Count = Field(description="Those on all training rows.")
+
+
+class ValidationResult(Part):
+    """How well models of folds recognize rows that they did not see."""
+
+    folds: int = Field(ge=2, description="Folds of one repeat.")
+    repeats: int = Field(ge=1, description="How often the rows were dealt into folds.")
+    balanced_accuracy: Share = Field(description="Mean over the folds.")
+    interval: Annotated[list[Share], Field(min_length=2, max_length=2)] = Field(
+        description="Confidence interval of that mean."
+    )
+    confidence: Share = Field(description="Of the interval.")
+    scores: list[Share] = Field(max_length=MAX_ITEMS, description="Balanced accuracy of each fold.")
+    recall_by_class: PerClass[Share] = Field(description="Share of each class that is recognized.")
+    confusion: PerClass[PerClass[Count]] = Field(description="Rows by true class and predicted class.")
+    chance: Share = Field(description="What guessing gives.")
+    is_real: bool | None = Field(default=None, description="In cards of 0.1, which have no verdict.")
+
+
+class PermutationTest(Part):
+    """How often fits to permuted labels do as well."""
+
+    permutations: Count = Field(description="How many gave a result.")
+    divergences: list[Unbounded] = Field(max_length=MAX_ITEMS, description="In sample, of each.")
+    p_value_of_divergence: Share = Field(description="Share that reaches the model's divergence.")
+    balanced_accuracies: list[Share] = Field(max_length=MAX_ITEMS, description="Held-out, of each.")
+    p_value_of_balanced_accuracy: Share | None = Field(description="Share that reaches the model's held-out accuracy.")
+
+
+class Cosine(Part):
+    """How well one direction was found again by bootstrap fits: 1 is fully."""
+
+    median: Share = Field(description="Over the bootstrap fits.")
+    low: Share = Field(description="Its 2.5th percentile.")
+
+
+class Spread(Part):
+    """Percentiles over bootstrap fits, a row a feature."""
+
+    low: PerFeature[PerComponent[float]] = Field(description="The 2.5th.")
+    high: PerFeature[PerComponent[float]] = Field(description="The 97.5th.")
+
+
+class Stability(Part):
+    """Whether other rows would have given the same projection."""
+
+    bootstraps: int = Field(ge=1, description="Bootstrap fits that gave a result.")
+    cosines: PerComponent[Cosine] = Field(description="How well each direction was found again.")
+    loadings: Spread = Field(description="Of the standardized loadings.")
+    axis_correlations: Spread = Field(description="Of the correlations with the axes.")
+
+
+class Importance(Part):
+    """What is lost when a column is shuffled among the rows."""
+
+    columns: list[Text] = Field(max_length=MAX_ITEMS, description="The columns' names.")
+    divergence_drop: list[Unbounded] = Field(max_length=MAX_ITEMS, description="Of the divergence, in sample.")
+    balanced_accuracy_drop: list[float] = Field(max_length=MAX_ITEMS, description="Of the held-out accuracy.")
+
+
+class Software(Part):
+    """What computed the fit."""
+
+    versions: dict[Text, Text] = Field(max_length=100, description="Of the libraries.")
+    python: Text = Field(description="Version of Python.")
+    machine: Text = Field(description="Family of processors: equal fits give equal bits on one family.")
+
+
+class Citation(Part):
+    """How to cite."""
+
+    paper: Text = Field(description="The method.")
+    software: Text = Field(description="This software.")
+
+
+class Level(StrEnum):
+    """How far the separation in the picture holds on new rows."""
+
+    UNKNOWN = "unknown"
+    NOISE = "noise"
+    WEAK = "weak"
+    PARTIAL = "partial"
+    CLEAR = "clear"
+
+
+class Verdict(Part):
+    """What the evidence says about a fit, in words for people."""
+
+    level: Level = Field(strict=False, description="How far the separation holds on new rows.")
+    sentence: str = Field(max_length=2000, description="What a person can rely on.")
+    next: str = Field(max_length=2000, description="What to do next.")
+
+
+class Card(Part):
+    """Everything a model says of itself."""
+
+    method: Text = Field(description="Name of the method.")
+    gamma: float = Field(gt=0, description="Kernel width, as a multiple of Silverman's rule.")
+    priors: PerClass[Share] = Field(description="Prior probability of each class.")
+    data: Data = Field(description="The training rows.")
+    features: PerFeature[Text] = Field(description="Names of the features.")
+    loadings: PerFeature[PerComponent[float]] = Field(description="Standardized loadings, a row a feature.")
+    axis_correlations: PerFeature[PerComponent[Correlation]] = Field(description="Correlations of features with axes.")
+    columns: list[Annotated[NumericColumn | CategoricalColumn, Field(discriminator="kind")]] | None = Field(
+        max_length=MAX_ITEMS, description="Columns of the table, where features were encoded."
+    )
+    in_sample: Separation | None = Field(description="Null where the projection has no density that could be compared.")
+    density: Density = Field(description="What stands for the classes.")
+    software: Software = Field(description="What computed the fit.")
+    citation: Citation = Field(description="How to cite.")
+    warnings: list[Text] = Field(max_length=MAX_ITEMS, description="What to know before trusting the model, in words.")
+    search: SearchResult | None = Field(
+        default=None, description="How the projection was found, where it was searched for."
+    )
+    parameters: dict[Text, Scalar | list[Scalar]] | None = Field(
+        default=None, max_length=100, description="Parameters of the method, defaults included."
+    )
+    verdict: Verdict | None = Field(default=None, description="What the evidence says; cards of 0.1 have none.")
+    validation: ValidationResult | None = Field(default=None, description="Null where the fit was not validated.")
+    permutation_test: PermutationTest | None = Field(default=None, description="Where it was asked for.")
+    stability: Stability | None = Field(default=None, description="Where bootstraps were asked for.")
+    importance: Importance | None = Field(default=None, description="Where the fit was validated.")
+
+    def with_warnings(self, added: Sequence[str]) -> Card:
+        """The card with more to know before trusting the model."""
+        return self.model_copy(update={"warnings": [*self.warnings, *added]})
+
+
+class CardError(ValueError):
+    """What is wrong with a card: JSON Pointers, each with a sentence."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(f"{pointer}: {detail}" for pointer, detail in problems.items()))
+
+
+def read_card(stored: object, *, n_features: int, n_components: int, n_classes: int) -> Card:
+    """A card out of JSON values that somebody else has written, for a model of these dimensions."""
+    sizes = {"features": n_features, "components": n_components, "classes": n_classes}
+    try:
+        return Card.model_validate(stored, context=sizes)
+    except ValidationError as error:
+        raise CardError(
+            {pointer_to(each["loc"]): each["msg"].removeprefix("Value error, ") for each in error.errors()}
+        ) from None
+
+
+def pointer_to(location: tuple[int | str, ...]) -> str:
+    """A JSON Pointer to a key of the card."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in location)
