@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 from service.security.keys import Keyring
-from worker.contract.errors import SettingsError
+from worker.store.errors import SettingsError
 
 
 def check_binding(host: str, keyring: Keyring, user_header: str) -> None:
