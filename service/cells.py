@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from melm.tables.csv_table import CsvOptions
 from melm.tables.roles import Role
 from melm.tables.table import Cell, Table
 from service.codecs import CODECS, Content, Limits, arrow, csv, json
-from service.codecs.table import SHOWN_ERRORS, Array, check_size, labels_of
+from service.codecs.table import Array, cell_errors, check_size, labels_of
 from service.errors import FieldError, Invalid, escape
 
 
@@ -66,15 +66,19 @@ def read_json(body: Content, limits: Limits, options: CsvOptions) -> Cells | Non
         role = Role.TARGET if name == options.target else given.get(name, options.others)
         if role != Role.NUMERIC if role is not None else any(isinstance(cell, str | bool) for cell in cells):
             text.add(name)
-    errors = [
-        FieldError(f"/rows/{row}/{escape(name)}", f"row {row}, column {name!r}: {cell!r} is not a number")
-        for name, cells in columns.items()
-        if name not in text
-        for row, cell in enumerate(cells)
-        if isinstance(cell, str | bool)
-    ]
+    errors = cell_errors(
+        (
+            (row, name, repr(cell)[:40], "is not a number")
+            for name, cells in columns.items()
+            if name not in text
+            for row, cell in enumerate(cells)
+            if isinstance(cell, str | bool)
+        ),
+        "/rows",
+        "send a number, or null for a gap",
+    )
     if errors:
-        raise Invalid(errors[:SHOWN_ERRORS])
+        raise Invalid(errors)
     fields = {name: getattr(parsed, name) for name in ("name", "metadata") if getattr(parsed, name) is not None}
     y = None if parsed.y is None else labels_of(parsed.y)
     return Cells(Table.of_cells(columns, text), y, parsed.columns or {}, fields)
@@ -92,18 +96,22 @@ def row_errors(body: dict[str, Any]) -> list[FieldError]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         errors.append(FieldError("/rows", "is not a list of objects", 'send {"rows": [{"column": value, ...}, ...]}'))
     else:
-        for index, row in enumerate(rows):
-            for name, cell in row.items():
-                is_scalar = cell is None or isinstance(cell, str | int | float)
-                if not is_scalar or (isinstance(cell, float) and not np.isfinite(cell)):
-                    detail = f"row {index}, column {name!r}: {str(cell)[:40]!r} is no number, text or null"
-                    errors.append(FieldError(f"/rows/{index}/{escape(name)}", detail, "send null for a gap"))
+        errors += cell_errors(wrong_cells(rows), "/rows", "send null for a gap")
     for name in known[1:]:
         try:
             msgspec.convert({"rows": [], name: body.get(name)}, RowsBody)
         except msgspec.ValidationError as error:
             errors.append(FieldError(f"/{name}", str(error)))
-    return errors[:SHOWN_ERRORS] or [FieldError("", "cannot be read as a table")]
+    return errors or [FieldError("", "cannot be read as a table")]
+
+
+def wrong_cells(rows: list[dict[str, Any]]) -> Iterator[tuple[int, str, str, str]]:
+    """Cells that no table has."""
+    for index, row in enumerate(rows):
+        for name, cell in row.items():
+            is_scalar = cell is None or isinstance(cell, str | int | float)
+            if not is_scalar or (isinstance(cell, float) and not np.isfinite(cell)):
+                yield index, name, repr(str(cell)[:40]), "is no number, text or null"
 
 
 def read_arrow(codec: Callable[[Content, Limits], Any]) -> Callable[[Content, Limits, CsvOptions], Cells]:

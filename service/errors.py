@@ -18,8 +18,8 @@ Exception
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -33,10 +33,48 @@ class FieldError:
     pointer: str
     detail: str
     fix: str | None = None
+    count: int | None = None  # how many equal problems this one stands for, where there are several
+    places: tuple[str, ...] | None = None  # pointers to the first of them
 
-    def as_member(self) -> dict[str, str]:
+    def as_member(self) -> dict[str, Any]:
         """The error as it stands in a problem document."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+SHOWN_ERRORS = 100  # a body in which everything is wrong does not get an answer of its own size
+SHOWN_PLACES = 5
+MAX_PLACE = 200  # characters: names of columns may be as long as their sender likes
+COUNTED_ERRORS = 100_000  # to count the rest would take longer than to mend the body
+
+
+@dataclass
+class Group:
+    """Equal problems: the first of them, how many there are, and where the first ones are."""
+
+    first: FieldError
+    count: int = 0
+    places: list[str] = field(default_factory=list)
+
+    def as_error(self) -> FieldError:
+        """One error that stands for all."""
+        if self.count == 1:
+            return self.first
+        detail = f"{self.first.detail} (and {self.count - 1} more like this)"
+        return replace(self.first, detail=detail, count=self.count, places=tuple(self.places))
+
+
+def grouped(found: Iterable[tuple[Hashable, FieldError]]) -> list[FieldError]:
+    """One error for all problems of a kind. They are taken one by one, so that a million of them takes no memory."""
+    groups: dict[Hashable, Group] = {}
+    for index, (kind, error) in enumerate(found):
+        is_new = kind not in groups
+        if index == COUNTED_ERRORS or (is_new and len(groups) == SHOWN_ERRORS):
+            return [*(group.as_error() for group in groups.values()), FieldError("", "and more, which are not counted")]
+        group = groups.setdefault(kind, Group(error)) if is_new else groups[kind]
+        group.count += 1
+        if len(group.places) < SHOWN_PLACES:
+            group.places.append(error.pointer[:MAX_PLACE])
+    return [group.as_error() for group in groups.values()]
 
 
 def escape(name: str) -> str:

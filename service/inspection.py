@@ -11,7 +11,7 @@ import numpy.typing as npt
 from melm.data.rows import blocks
 from service.codecs import Table
 from service.codecs.table import Array, cell_errors
-from service.errors import FieldError, Invalid
+from service.errors import SHOWN_PLACES, FieldError, Invalid
 
 MIN_ROWS_PER_CLASS = 2
 
@@ -59,14 +59,6 @@ def check_input(table: Table, n_features: int, feature_names: Sequence[str] | No
     return X
 
 
-def check_labeled_input(
-    table: Table, n_features: int, feature_names: Sequence[str] | None, classes: Array
-) -> tuple[Array, Array]:
-    """X and y of rows on which a model can be scored."""
-    X = check_input(table, n_features, feature_names)
-    return X, check_known_labels(table.y, len(X), classes)
-
-
 def check_known_labels(y: Array | None, n_rows: int, classes: Array) -> Array:
     """One label a row, of classes that a model knows."""
     if y is None:
@@ -104,7 +96,7 @@ def name_errors(table: Table, pointer: str) -> Iterator[FieldError]:
 def finite_errors(X: Array, pointer: str) -> list[FieldError]:
     """Cells that are NaN or infinite."""
     cells = (
-        (block.start + row, column, f"{X[block.start + row, column]} is not finite")
+        (block.start + row, column, str(X[block.start + row, column]), "is not finite")
         for block in blocks(*X.shape)
         for row, column in np.argwhere(~np.isfinite(X[block])).tolist()
     )
@@ -127,7 +119,12 @@ def label_errors(y: Array, n_rows: int, pointer: str) -> Iterator[FieldError]:
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
         yield FieldError(f"{pointer}/y", f"there is {len(classes)} class, not 2 or more", "send rows of two classes")
-    for label, count in zip(classes.tolist(), counts.tolist(), strict=True):
-        if count < MIN_ROWS_PER_CLASS:
-            detail = f"class {label!r} has {count} row, fewer than {MIN_ROWS_PER_CLASS}"
-            yield FieldError(f"{pointer}/y", detail, "add rows of this class or leave it out")
+    rare = classes[counts < MIN_ROWS_PER_CLASS].tolist()
+    if len(rare) == 1:
+        detail = f"class {rare[0]!r} has 1 row, fewer than {MIN_ROWS_PER_CLASS}"
+        yield FieldError(f"{pointer}/y", detail, "add rows of this class or leave it out")
+    elif rare:
+        shown = ", ".join(repr(label)[:40] for label in rare[:SHOWN_PLACES]) + (", ..." if rare[SHOWN_PLACES:] else "")
+        detail = f"{len(rare)} classes have 1 row each, fewer than {MIN_ROWS_PER_CLASS}: {shown}"
+        fix = "add rows of these classes or leave them out; name another target where this is a quantity"
+        yield FieldError(f"{pointer}/y", detail, fix, len(rare))

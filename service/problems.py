@@ -57,10 +57,10 @@ def answer_known(request: Request, error: Exception) -> Response:
 
 def as_members(errors: Sequence[FieldError]) -> dict[str, Any]:
     """As many errors as fit on a screen or two, and how many more there are."""
-    shown: list[dict[str, str]] = []
+    shown: list[dict[str, Any]] = []
     n_bytes = 0
     for each in errors:
-        member = {name: shorten(value) for name, value in each.as_member().items()}
+        member = {n: shorten(value) if isinstance(value, str) else value for n, value in each.as_member().items()}
         n_bytes += len(msgspec.json.encode(member))
         if n_bytes > MAX_ERROR_BYTES:
             return {"errors": shown, "n_more_errors": len(errors) - len(shown)}

@@ -14,8 +14,9 @@ from melm.tables.table import Table
 from service import codecs
 from service.cells import read_cells
 from service.codecs import Answer, Codec, Limits
-from service.codecs.table import SHOWN_ERRORS, Array
-from service.errors import FieldError, Invalid, escape
+from service.codecs import table as tables
+from service.codecs.table import Array
+from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
 from service.inspection import check_input
 
 SHOWN_NAMES = 20
@@ -129,17 +130,12 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
 def cell_errors(table: Table, column: NumberColumn | CategoryColumn) -> list[FieldError]:
     """Gaps where the training rows had none, and infinite numbers."""
     name = column.name
-    wrong = np.zeros(len(table), bool) if column.n_missing else table.is_missing(name)
-    errors = [
-        (row, "the value is missing, and no training row lacked it") for row in np.flatnonzero(wrong)[:SHOWN_ERRORS]
-    ]
+    missing = [] if column.n_missing else np.flatnonzero(table.is_missing(name)).tolist()
+    cells = [(row, name, "the value", "is missing, and no training row lacked it") for row in missing]
     if isinstance(column, NumberColumn):
-        infinite = np.flatnonzero(np.isinf(table.number(name)))[:SHOWN_ERRORS]
-        errors += [(row, "the number is infinite") for row in infinite]
-    return [
-        FieldError(f"/{row}/{escape(name)}", f"row {row}, column {name!r}: {detail}", "send a value")
-        for row, detail in errors
-    ]
+        infinite = np.flatnonzero(np.isinf(table.number(name))).tolist()
+        cells += [(row, name, "the number", "is infinite") for row in infinite]
+    return tables.cell_errors(cells, "", "send a value")
 
 
 def about_unseen(table: Table, column: CategoryColumn) -> list[str]:

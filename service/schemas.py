@@ -346,10 +346,6 @@ class ProbabilitiesOut(RowsOut):
     )
 
 
-class ScoreIn(DataIn):
-    """Labeled rows to be scored on."""
-
-
 class ScoreOut(BaseModel):
     """How well a model does on labeled rows."""
 
@@ -391,6 +387,8 @@ class FieldErrorOut(BaseModel):
     pointer: str = Field(description="JSON Pointer into the request.")
     detail: str
     fix: str | None = Field(default=None, description="How to mend it.")
+    count: int | None = Field(default=None, description="How many equal problems this one stands for.")
+    places: list[str] | None = Field(default=None, description="JSON Pointers to the first of them.")
 
 
 class Problem(BaseModel):

@@ -21,8 +21,8 @@ from service import codecs
 from service.cells import Cells, read_cells
 from service.codecs import Codec, Limits
 from service.codecs.csv import CSV, PIECE_BYTES, TableReader
-from service.codecs.table import SHOWN_ERRORS, SPILL_BYTES, Array
-from service.errors import FieldError, Invalid, escape
+from service.codecs.table import SPILL_BYTES, Array
+from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
 from service.inspection import check_training_data, label_errors
 from worker.store.errors import StoreFull
 from worker.store.records import ColumnRecord

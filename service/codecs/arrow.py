@@ -21,7 +21,6 @@ from melm.tables.stack import Stack
 from service.codecs.parquet_pages import check_footer, check_pages
 from service.codecs.table import (
     LABEL_KINDS,
-    SHOWN_ERRORS,
     SPILL_BYTES,
     Answer,
     Array,
@@ -34,7 +33,7 @@ from service.codecs.table import (
     check_lengths,
     check_size,
 )
-from service.errors import FieldError, Invalid, Malformed, TooLarge, escape
+from service.errors import SHOWN_ERRORS, FieldError, Invalid, Malformed, TooLarge, escape
 
 MESSAGE_HEADER = 2  # field numbers in Arrow's Message.fbs
 RECORD_BATCH_COMPRESSION = 3

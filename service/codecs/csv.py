@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,6 @@ import melm.tables.table
 from melm.tables.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader, Problem
 from melm.tables.roles import Role, RolesError, labels_of
 from service.codecs.table import (
-    SHOWN_ERRORS,
     SPILL_BYTES,
     Answer,
     Array,
@@ -22,9 +22,10 @@ from service.codecs.table import (
     as_features,
     check_size,
 )
-from service.errors import FieldError, Invalid, Malformed, escape
+from service.errors import SHOWN_ERRORS, FieldError, Invalid, Malformed, escape, grouped
 
 PIECE_BYTES = 1 << 20
+CELL_OR_NUMBER = re.compile(r"'.*'|\".*\"|\d+")  # in which equal problems differ
 
 
 class TableReader:
@@ -57,7 +58,7 @@ def explained() -> Iterator[None]:
     except CsvEncodingError as error:
         raise Malformed(f"{error}; set {error.problems[0].fix}") from None
     except CsvError as error:
-        raise Invalid(map(as_field_error, error.problems)) from None
+        raise Invalid(grouped((kind_of(problem), as_field_error(problem)) for problem in error.problems)) from None
 
 
 def read_table(body: Content, limits: Limits, options: CsvOptions) -> melm.tables.table.Table:
@@ -66,6 +67,13 @@ def read_table(body: Content, limits: Limits, options: CsvOptions) -> melm.table
     for begin in range(0, len(body), PIECE_BYTES):
         reader.take(bytes(body[begin : begin + PIECE_BYTES]))
     return reader.finish()
+
+
+def kind_of(problem: Problem) -> tuple[str | None, str]:
+    """What equal problems of rows share. Those of the whole file, such as missing columns, are each their own."""
+    if problem.row is None:
+        return problem.column, problem.detail
+    return problem.column, CELL_OR_NUMBER.sub("", problem.detail)
 
 
 def as_field_error(problem: Problem) -> FieldError:

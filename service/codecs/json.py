@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from json import dumps, loads
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 
 from service.codecs.table import (
-    SHOWN_ERRORS,
     Answer,
     Array,
     Codec,
@@ -28,7 +27,7 @@ from service.codecs.table import (
     check_size,
     labels_of,
 )
-from service.errors import FieldError, Invalid, Malformed
+from service.errors import FieldError, Invalid, Malformed, grouped
 
 if TYPE_CHECKING:
     Row: TypeAlias = array[float]
@@ -116,7 +115,7 @@ def by_position(rows: list[Row], limits: Limits, pointer: str) -> Array:
     """Rows of equal length as (n, d) float64."""
     n_columns = len(rows[0]) if rows else 0
     if len(set(map(len, rows))) > 1:
-        raise Invalid(ragged(rows, n_columns, pointer))
+        raise Invalid(grouped(ragged(rows, n_columns, pointer)))
     check_size(len(rows), n_columns, limits)
     return np.frombuffer(bytearray().join(rows)).reshape(len(rows), n_columns)
 
@@ -125,13 +124,13 @@ def by_name(rows: list[dict[str, float]], names: list[str], limits: Limits, poin
     """Rows that name their values, in any order, as (n, d) float64 in the order of `names`."""
     check_size(len(rows), len(names), limits)
     known = set(names)
-    errors = [
-        FieldError(f"{pointer}/{index}", describe_names(known - row.keys(), row.keys() - known))
+    errors = grouped(
+        (names_wrong, FieldError(f"{pointer}/{index}", names_wrong))
         for index, row in enumerate(rows)
-        if row.keys() != known
-    ]
+        if (names_wrong := describe_names(known - row.keys(), row.keys() - known))
+    )
     if errors:
-        raise Invalid(errors[:SHOWN_ERRORS])
+        raise Invalid(errors)
     return np.array([[row[name] for name in names] for row in rows], np.float64).reshape(len(rows), len(names))
 
 
@@ -141,14 +140,13 @@ def describe_names(missing: set[str], unknown: set[str]) -> str:
     return "; ".join(f"{label}: {', '.join(sorted(names))}" for label, names in named.items() if names)
 
 
-def ragged(rows: Sequence[Sequence[Any]], n_columns: int, pointer: str) -> list[FieldError]:
-    """One error for each row that is not as long as the first."""
+def ragged(rows: Sequence[Sequence[Any]], n_columns: int, pointer: str) -> Iterator[tuple[str, FieldError]]:
+    """The rows that are not as long as the first."""
     fix = "make all rows equally long"
-    return [
-        FieldError(f"{pointer}/{index}", f"row {index} has {len(row)} values, row 0 has {n_columns}", fix)
-        for index, row in enumerate(rows)
-        if len(row) != n_columns
-    ][:SHOWN_ERRORS]
+    for index, row in enumerate(rows):
+        if len(row) != n_columns:
+            detail = f"row {index} has {len(row)} values, row 0 has {n_columns}"
+            yield "ragged", FieldError(f"{pointer}/{index}", detail, fix)
 
 
 def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
@@ -168,21 +166,21 @@ def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
             errors.append(FieldError(f"{pointer}/{field}", f"is not a list of {noun}", 'send {"X": [[...], ...]}'))
             continue
         if kinds is list:
-            errors += ragged(rows, len(rows[0]) if rows else 0, f"{pointer}/{field}")
+            errors += grouped(ragged(rows, len(rows[0]) if rows else 0, f"{pointer}/{field}"))
         cells = (
-            (index, column, detail)
+            (index, column, *wrong)
             for index, row in enumerate(rows)
             for column, cell in (enumerate(row) if kinds is list else row.items())
-            if (detail := wrong_number(cell))
+            if (wrong := wrong_number(cell))
         )
         errors += cell_errors(cells, f"{pointer}/{field}", "send a finite number")
     labels = value.get("y")
     if isinstance(labels, list):
-        errors += [
-            FieldError(f"{pointer}/y/{index}", f"row {index}: {wrong}", "send text, a number or a boolean")
+        errors += grouped(
+            (what, FieldError(f"{pointer}/y/{index}", f"row {index}: {what}", "send text, a number or a boolean"))
             for index, label in enumerate(labels)
-            if (wrong := wrong_label(label))
-        ][:SHOWN_ERRORS]
+            if (what := wrong_label(label))
+        )
     elif labels is not None:
         errors.append(FieldError(f"{pointer}/y", "is not a list of labels", "send one label a row"))
     for field, example in TEXT_FIELDS.items():
@@ -193,16 +191,16 @@ def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
     return errors or [FieldError(pointer, "cannot be read as a table")]
 
 
-def wrong_number(cell: Any) -> str | None:
-    """What is wrong with a cell that should be a number."""
+def wrong_number(cell: Any) -> tuple[str, str] | None:
+    """What a cell is that should be a number, and what is wrong with it."""
     if cell is None:
-        return "the value is missing"
+        return "the value", "is missing"
     if isinstance(cell, bool) or not isinstance(cell, int | float):
-        return f"{str(cell)[:40]!r} is not a number"
+        return repr(str(cell)[:40]), "is not a number"
     try:
-        return None if math.isfinite(float(cell)) else f"{cell} is not finite"
+        return None if math.isfinite(float(cell)) else (str(cell), "is not finite")
     except OverflowError:
-        return "the number is too large"
+        return "the number", "is too large"
 
 
 def wrong_label(label: Any) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from service.errors import FieldError, Invalid
+from service.errors import FieldError, Invalid, escape, grouped
 
 Array: TypeAlias = npt.NDArray[Any]
 Content: TypeAlias = bytes | memoryview  # a body in memory, or mapped
@@ -18,7 +18,6 @@ Labels: TypeAlias = Sequence[str | int | float | bool]
 SPILL_BYTES = 16 << 20  # tables and bodies beyond it are kept in files without names, and mapped
 MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
 LABEL_KINDS = "labels are text, whole numbers, numbers or booleans"
-SHOWN_ERRORS = 100  # a body in which everything is wrong does not get an answer of its own size
 
 
 @dataclass(frozen=True)
@@ -136,12 +135,12 @@ def check_lengths(labels: Iterable[str], pointer: str = "/y") -> None:
         raise Invalid([FieldError(pointer, detail)])
 
 
-def cell_errors(cells: Iterable[tuple[int, int, str]], pointer: str, fix: str) -> list[FieldError]:
-    """One error a cell (row, column, what is wrong), as many as are worth reading."""
-    errors: list[FieldError] = []
-    for row, column, detail in cells:
-        if len(errors) == SHOWN_ERRORS:
-            errors.append(FieldError(pointer, f"and more: only the first {SHOWN_ERRORS} are listed"))
-            break
-        errors.append(FieldError(f"{pointer}/{row}/{column}", f"row {row}, column {column}: {detail}", fix))
-    return errors
+def cell_errors(cells: Iterable[tuple[int, int | str, str, str]], pointer: str, fix: str) -> list[FieldError]:
+    """One error for all cells of a column with the same fault. A cell is given as row, column, value and fault."""
+    return grouped(
+        (
+            (column, wrong),
+            FieldError(f"{pointer}/{row}/{escape(str(column))}", f"row {row}, column {column!r}: {cell} {wrong}", fix),
+        )
+        for row, column, cell, wrong in cells
+    )

@@ -26,7 +26,9 @@ def assert_problem(response: httpx2.Response, status: int, *pointers: str) -> di
     assert problem["detail"]
     assert problem["type"].startswith("urn:melm:problem:")
     assert problem["request_id"] == response.headers["X-Request-Id"]
-    assert set(pointers) <= {error["pointer"] for error in problem.get("errors", [])}
+    errors = problem.get("errors", [])
+    places = {place for error in errors for place in (error["pointer"], *error.get("places", []))}
+    assert set(pointers) <= places
     assert "Traceback" not in response.text
     return problem
 
@@ -338,3 +340,29 @@ class TestWording:
         problem = assert_problem(answer, 422)
         assert len(answer.content) < 16_384
         assert problem["n_more_errors"] == 3000 - len(problem["errors"])
+
+    @pytest.mark.parametrize(
+        ("body", "detail", "count"),
+        [
+            (data(X=[[0, 1], *[[1]] * 3000], y=["a", "b"] * 1500), "row 1 has 1 values, row 0 has 2", 3000),
+            (data(X=[[0, None]] * 3000, y=["a", "b"] * 1500), "row 0, column 1: the value is missing", 3000),
+            (data(X=[[i, 1] for i in range(2000)], y=list(range(2000))), "2000 classes have 1 row each", 2000),
+        ],
+    )
+    def test_equal_problems_are_one_entry(
+        self, client: httpx2.Client, body: dict[str, Any], detail: str, count: int
+    ) -> None:
+        answer = client.post("/v1/datasets", json=body)
+        (error,) = assert_problem(answer, 422)["errors"]
+        assert error["detail"].startswith(detail)
+        assert error["count"] == count
+        assert len(error.get("places", [])) <= 5
+        assert len(answer.content) < 16_384
+
+    def test_cells_of_csv_are_counted_by_column(self, client: httpx2.Client) -> None:
+        rows = "".join(f"{index}.5,{'a' if index % 2 else 'b'}\n" for index in range(200))
+        text = f"x,y\n{rows}" + "".join(f"oops{index},a\n" for index in range(20))
+        answer = client.post("/v1/datasets?target=y", content=text, headers={"Content-Type": "text/csv"})
+        (error,) = assert_problem(answer, 422, "/200/x")["errors"]
+        assert error["count"] == 20
+        assert error["places"] == [f"/{row}/x" for row in range(200, 205)]

@@ -71,7 +71,7 @@ def parquet(table: Any) -> bytes:
 
 
 def pointers(error: Invalid) -> list[str]:
-    return [each.pointer for each in error.errors]
+    return [place for each in error.errors for place in each.places or (each.pointer,)]
 
 
 class TestDecode:
