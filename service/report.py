@@ -47,7 +47,10 @@ def render(out: ModelOut, model: Model) -> Markup:
     )
     return fill(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><style>{}</style></head>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        # The service sends this policy as well; here it stays with a report that is mailed.
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        "<style>{}</style></head>"
         "<body>{}</body></html>",
         out.name or out.id,
         STYLE,

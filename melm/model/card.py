@@ -6,16 +6,28 @@ who show one may rely on it. Reference, JSON Schema and the check of imported fi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, AllowInfNan, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    AllowInfNan,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 T = TypeVar("T")
 
 MAX_TEXT_LENGTH = 100_000  # names of columns are as long as their authors like
 MAX_ITEMS = 1_000_000
+SHOWN_PROBLEMS = 100
 
 
 def _as_many_as(noun: str) -> AfterValidator:
@@ -39,7 +51,12 @@ Count: TypeAlias = Annotated[int, Field(ge=0)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Correlation: TypeAlias = Annotated[float, Field(ge=-1 - 1e-6, le=1 + 1e-6)]  # rounding may lead beyond 1
 Positive: TypeAlias = Annotated[float, Field(ge=0)]
-Unbounded: TypeAlias = Annotated[float, AllowInfNan(True)]  # logarithms of densities that are zero
+Measured: TypeAlias = Annotated[float, AllowInfNan(True)]  # a logarithm of a density may be infinite
+Unbounded: TypeAlias = Annotated[  # the same where it is always there: JSON has no infinity, only null
+    Measured,
+    BeforeValidator(lambda value: math.nan if value is None else value),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]}),
+]
 Scalar: TypeAlias = str | bool | int | float | None
 
 
@@ -109,8 +126,8 @@ class Density(Part):
     n_rows: Count = Field(description="Training rows.")
     n_stored_rows: Count = Field(description="Rows that the model keeps.")
     cell: float | None = Field(ge=0, description="Size of the cells whose rows were merged, in kernel widths.")
-    log_density_error: Unbounded | None = Field(default=None, description="Root mean square over some rows.")
-    largest_log_density_error: Unbounded | None = Field(default=None, description="The largest of them.")
+    log_density_error: Measured | None = Field(default=None, description="Root mean square over some rows.")
+    largest_log_density_error: Measured | None = Field(default=None, description="The largest of them.")
     labels_changed: Share | None = Field(default=None, description="Share of rows that get another label.")
 
 
@@ -286,8 +303,9 @@ def read_card(stored: object, *, n_features: int, n_components: int, n_classes: 
     try:
         return Card.model_validate(stored, context=sizes)
     except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)[:SHOWN_PROBLEMS]
         raise CardError(
-            {pointer_to(each["loc"]): each["msg"].removeprefix("Value error, ") for each in error.errors()}
+            {pointer_to(each["loc"]): each["msg"].removeprefix("Value error, ") for each in found}
         ) from None
 
 

@@ -134,7 +134,7 @@ def _card(header: dict[str, Any], n_features: int, n_components: int, n_classes:
     try:
         return read_card(header.get("card"), n_features=n_features, n_components=n_components, n_classes=n_classes)
     except CardError as error:
-        problems = {f"/card{pointer}": detail for pointer, detail in error.problems.items()}
+        problems = {f"/card{place}": f"card{place}: {detail}" for place, detail in error.problems.items()}
         raise ModelFileError(f"The card of the model file is not one: {error}.", problems) from None
 
 

@@ -2,8 +2,11 @@
 
 import io
 import json
+import math
 import uuid
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from typing import Any
 
 import httpx2
 import numpy as np
@@ -11,6 +14,7 @@ import onnxruntime
 import pytest
 
 from tests.service import samples
+from tests.service.api import Api
 
 NPZ = {"Content-Type": "application/x-npz"}
 
@@ -60,14 +64,54 @@ def test_import_is_idempotent_by_key(client: httpx2.Client, model_id: str) -> No
     assert len(ids) == 1
 
 
-def test_a_file_that_could_not_be_shown_is_refused(client: httpx2.Client, model_id: str) -> None:
+@pytest.fixture(scope="module")
+def validated_id(api: Api) -> str:
+    """A model with all parts of a card."""
+    with api.client() as client:
+        validation = {"folds": 2, "permutations": 1, "bootstraps": 1}
+        ask = {"data": samples.irises(), "params": {"n_starts": 2}, "validation": validation}
+        return str(samples.fit(client, ask)["model_id"])
+
+
+def with_card(client: httpx2.Client, model_id: str, change: Callable[[dict[str, Any]], object]) -> httpx2.Response:
+    """The answer to the import of a model's file after somebody has changed the card."""
     arrays = dict(np.load(io.BytesIO(client.get(f"/v1/models/{model_id}/file").content), allow_pickle=False))
     header = json.loads(arrays["header"].tobytes())
-    header["card"] = {"warnings": 5}
+    change(header["card"])
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    refused = client.post("/v1/models", content=samples.npz(**arrays), headers=NPZ)
+    return client.post("/v1/models", content=samples.npz(**arrays), headers=NPZ)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "change"),
+    [
+        ("/card/warnings", lambda card: card.update(warnings=5)),
+        ("/card/unheard_of", lambda card: card.update(unheard_of=1)),
+        ("/card/software", lambda card: card.pop("software")),
+        ("/card/gamma", lambda card: card.update(gamma="1")),
+        ("/card/validation/folds", lambda card: card["validation"].update(folds="<img src=x onerror=alert(1)>")),
+        ("/card/validation/chance", lambda card: card["validation"].update(chance=1.5)),
+        ("/card/validation/confusion/0", lambda card: card["validation"]["confusion"][0].pop()),
+        ("/card/loadings", lambda card: card["loadings"].pop()),
+        ("/card/loadings/0/1", lambda card: card["loadings"][0].__setitem__(1, math.inf)),
+        ("/card/features/0", lambda card: card["features"].__setitem__(0, None)),
+        ("/card/data/classes", lambda card: card["data"]["classes"].append("more")),
+        ("/card/columns", lambda card: card.update(columns="none")),
+        ("/card/verdict/level", lambda card: card["verdict"].update(level="superb")),
+        ("/card/search/starts/0/stopping_reason", lambda card: card["search"]["starts"][0].update(stopping_reason="")),
+    ],
+)
+def test_a_card_with_a_bad_key_is_refused_by_name(
+    client: httpx2.Client, validated_id: str, pointer: str, change: Callable[[dict[str, Any]], object]
+) -> None:
+    refused = with_card(client, validated_id, change)
     assert refused.status_code == 422
-    assert "cannot be used" in refused.json()["detail"]
+    assert [error["pointer"] for error in refused.json()["errors"]] == [pointer]
+    assert pointer[1:] in refused.json()["detail"]
+
+
+def test_a_card_of_somebody_else_is_taken(client: httpx2.Client, validated_id: str) -> None:
+    assert with_card(client, validated_id, lambda card: card["warnings"].append("Beware.")).status_code == 201
 
 
 def test_projection_alone(client: httpx2.Client, model_id: str) -> None:
