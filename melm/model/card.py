@@ -100,6 +100,7 @@ class CategoricalColumn(Column):
     kind: Literal["categorical"] = Field(description="Categories.")
     categories: list[Text] = Field(max_length=MAX_ITEMS, description="Those that have a feature of their own.")
     has_other: bool = Field(description="Whether the other categories share a feature.")
+    rest_as: Text | None = Field(default=None, description="The category as which values too rare for a feature count.")
 
 
 class Separation(Part):
