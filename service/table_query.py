@@ -9,6 +9,7 @@ from starlette.datastructures import QueryParams
 
 from melm.tables.csv_table import CsvOptions
 from melm.tables.dialect import ENCODINGS
+from service.errors import FieldError, Invalid
 from service.upload import UploadOptions, parse_roles
 
 
@@ -46,6 +47,22 @@ def parse_query(query: QueryParams) -> CsvOptions:
     )
 
 
+def parse_raw(query: QueryParams) -> bool:
+    """Whether text in an answer of CSV is to stay as it is."""
+    value = query.get("raw", "false")
+    if value not in ("true", "false"):
+        raise Invalid([FieldError("/query/raw", f"raw is true or false, not {value[:40]!r}")])
+    return value == "true"
+
+
+RAW: dict[str, Any] = {
+    "name": "raw",
+    "in": "query",
+    "required": False,
+    "description": "Leave text in CSV as it is. Otherwise cells that a spreadsheet would take for a formula, which "
+    "begin with `=`, `+`, `-`, `@`, a tab or a carriage return, get an apostrophe before them.",
+    "schema": {"type": "boolean", "default": False},
+}
 CSV_PARAMETERS: list[dict[str, Any]] = [
     {"name": name, "in": "query", "required": False, "description": description, "schema": {"type": "string"}}
     for name, description in {
@@ -55,5 +72,5 @@ CSV_PARAMETERS: list[dict[str, Any]] = [
         "encoding": f"Of CSV: {', '.join(ENCODINGS)}.",
         "missing_values": "What stands for a gap in CSV.",
     }.items()
-]
+] + [RAW]
 TableQuery: TypeAlias = Annotated[UploadOptions, Depends(get_options)]

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from service.commands.terminal import one_line
 from service.security.binding import check_binding
 from service.security.keys import Keyring
 from service.settings import ServiceSettings
@@ -198,7 +199,7 @@ async def keep_alive(part: Part) -> None:
         say(part.name, paint(f"ended with {code}; starting it again", "warning"))
         await asyncio.sleep(min(0.2 * 2**quick_deaths, 5.0))
     for line in part.last_lines:
-        say(part.name, line)
+        say(part.name, one_line(line))
 
 
 async def start(part: Part) -> None:
@@ -231,7 +232,8 @@ async def follow(part: Part) -> int:
         with suppress(ValueError):
             entry = json.loads(text)
             if isinstance(entry, dict) and entry.get("level") in ("warning", "error", "critical"):
-                say(part.name, paint(str(entry.get("message")), "warning" if entry["level"] == "warning" else "error"))
+                color = "warning" if entry["level"] == "warning" else "error"
+                say(part.name, paint(one_line(str(entry.get("message"))), color))
     return await process.wait()
 
 

@@ -85,7 +85,7 @@ class Model:
             self._path(f"/{question}"),
             headers={**body.headers, "Accept": accept},
             content=body.content,
-            params={name: value for name, value in options.items() if value is not None},
+            params={"raw": "true", **{name: value for name, value in options.items() if value is not None}},
         )
         return Answer(response.content, json.loads(response.headers.get("Melm-Warnings", "[]")))
 

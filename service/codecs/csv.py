@@ -26,6 +26,7 @@ from service.errors import SHOWN_ERRORS, FieldError, Invalid, Malformed, escape,
 
 PIECE_BYTES = 1 << 20
 CELL_OR_NUMBER = re.compile(r"'.*'|\".*\"|\d+")  # in which equal problems differ
+FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class TableReader:
@@ -103,8 +104,14 @@ def encode(answer: Answer) -> bytes:
     """The answer row by row under a header."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(answer.columns)
-    writer.writerows(zip(*map(to_cells, answer.row_wise()), strict=True))
+    columns = [to_cells(column) for column in answer.row_wise()]
+    if answer.is_raw:
+        header = list(answer.columns)
+    else:
+        header = [name if is_number(name) else as_text(name) for name in answer.columns]
+        columns = [[as_text(cell) if isinstance(cell, str) else cell for cell in column] for column in columns]
+    writer.writerow(header)
+    writer.writerows(zip(*columns, strict=True))
     return text.getvalue().encode()
 
 
@@ -112,6 +119,20 @@ def to_cells(column: Array) -> list[object]:
     """Python values, whose text form reads back to the same number."""
     convert: Callable[[], list[object]] = column.tolist
     return convert()
+
+
+def as_text(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe before it says that it is text."""
+    return f"'{cell}" if cell.startswith(FORMULA_BEGINNINGS) else cell
+
+
+def is_number(cell: str) -> bool:
+    """Whether a name is that of a class which is a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 CSV = Codec("text/csv", decode, encode)

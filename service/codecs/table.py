@@ -52,6 +52,7 @@ class Answer:
     columns: tuple[str, ...]  # names for the columns of all row-wise arrays, side by side
     model_id: str
     warnings: tuple[str, ...] = ()
+    is_raw: bool = False  # text in CSV stays as it is, even where a spreadsheet would take it for a formula
 
     @property
     def main(self) -> Array:

@@ -6,12 +6,15 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from service.commands.failure import say
+from service.commands.terminal import one_line
+
 SHOWN_COLUMNS = 50
 
 
 def role_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Name, role and reason of each column, side by side; of very wide tables the first ones."""
-    table = [(each["name"], str(each["role"]), each["reason"]) for each in columns]
+    table = [tuple(one_line(str(each[key])) for key in ("name", "role", "reason")) for each in columns]
     shown = table[:SHOWN_COLUMNS]
     widths = [max((len(row[place]) for row in shown), default=0) for place in (0, 1)]
     for name, role, reason in shown:
@@ -22,7 +25,7 @@ def role_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def say_roles(columns: Iterable[Mapping[str, Any]]) -> None:
     """On standard error, beside the answer."""
-    sys.stderr.write("melm: columns are taken as follows; --columns NAME=ROLE changes it\n")
+    say("columns are taken as follows; --columns NAME=ROLE changes it")
     for line in role_lines(columns):
         sys.stderr.write(f"  {line}\n")
 

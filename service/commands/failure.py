@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 
+from service.commands.terminal import printable
+
 EXIT_CODES = """exit codes:
   0    done
   1    the fit failed or was canceled, or the service had a problem of its own
@@ -94,4 +96,4 @@ def describe(error: Exception) -> str:
 def say(message: str) -> None:
     """One line on standard error for each of the message."""
     for line in message.splitlines():
-        sys.stderr.write(f"melm: {' '.join(line.split())}\n")
+        sys.stderr.write(f"melm: {printable(' '.join(line.split()))}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from melm.model import Model
@@ -33,7 +34,7 @@ class LocalModel:
         else:
             Z = self.model.transform(rows.X)
             answer = Answer({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), self.id)
-        return CODECS[media_type].encode(with_remarks(answer, rows, self.model.id_name))
+        return CODECS[media_type].encode(replace(with_remarks(answer, rows, self.model.id_name), is_raw=True))
 
     def score(self, file: TableFile) -> dict[str, Any]:
         """How well the model does on labeled rows."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+
+from service.commands.failure import say
 
 if TYPE_CHECKING:
     from service.commands.table_file import TableFile
@@ -29,7 +30,7 @@ class ModelSource(Protocol):
 def say_warnings(warnings: Sequence[str]) -> None:
     """What is worth knowing and no reason to stop, on standard error."""
     for warning in warnings:
-        sys.stderr.write(f"melm: {warning}\n")
+        say(warning)
 
 
 def open_model(options: argparse.Namespace) -> ModelSource:

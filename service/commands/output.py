@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from service.commands.failure import CommandError
+from service.commands.terminal import one_line, printable
 
 FORMATS = {".csv": "text/csv", ".npz": "application/x-npz", ".json": "application/json"}
 STANDARD = "-"
@@ -27,7 +28,10 @@ def media_type_of(output: str, *, as_json: bool) -> str:
 
 def write_bytes(content: bytes, output: str) -> None:
     """Bytes to a file or to standard output."""
-    if output == STANDARD:
+    if output == STANDARD and sys.stdout.isatty():
+        sys.stdout.write(printable(content.decode(errors="replace").replace("\r\n", "\n")))
+        return
+    if output == STANDARD:  # a program reads it
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return
@@ -52,7 +56,7 @@ def write_facts(facts: Mapping[str, object]) -> None:
 
 def write_columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Rows under a header, each column as wide as its widest value."""
-    table = [header, *([text(value) for value in row] for row in rows)]
+    table = [header, *([one_line(text(value)) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         write_line("  ".join(f"{value:<{width}}" for value, width in zip(row, widths, strict=True)).rstrip())
@@ -60,7 +64,7 @@ def write_columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> No
 
 def write_line(line: str) -> None:
     """A line on standard output."""
-    sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{printable(line)}\n")
 
 
 def text(value: object) -> str:

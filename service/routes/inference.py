@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from json import dumps
 from typing import Annotated
 
@@ -19,7 +20,7 @@ from service.openapi import body, problems
 from service.rows import FOUND_OUT, Rows, read_rows, with_remarks
 from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
 from service.security.keys import Scope
-from service.table_query import CSV_PARAMETERS, TableQuery, parse_query
+from service.table_query import CSV_PARAMETERS, TableQuery, parse_query, parse_raw
 
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 
@@ -46,11 +47,14 @@ async def respond(
     content = await get_body(request, context)
     reader = codec_for_body(request.headers.get("content-type"))
     writer = codec_for_answer(request.headers.get("accept"), default=reader)
+    is_raw = parse_raw(request.query_params)
     written = parse_query(request.query_params) if reader.media_type == "text/csv" else FOUND_OUT
 
     def work(cached: CachedModel) -> tuple[bytes, Answer]:
         rows = read_rows(reader, content, context.settings.limits, cached.model, written)
         answer = with_remarks(ask(cached, rows), rows, cached.model.id_name)
+        if is_raw:
+            answer = replace(answer, is_raw=True)
         return writer.encode(answer), answer
 
     cached = context.models.peek(tenant, model_id) if len(content) <= INLINE_BYTES else None

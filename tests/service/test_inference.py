@@ -2,6 +2,7 @@
 
 import csv
 import io
+from pathlib import Path
 from threading import current_thread
 from typing import Any
 
@@ -10,7 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from melm.remote import Client
+from melm.remote.table_body import TableBody
 from service.app import create_app
+from service.cli import main
 from service.codecs import Answer
 from service.model_cache import CachedModel
 from service.routes import inference
@@ -18,7 +22,7 @@ from service.rows import Rows
 from service.settings import ServiceSettings
 from tests.servers import RedisServer
 from tests.service import samples
-from tests.service.api import served
+from tests.service.api import Api, served
 from worker.engine import open_engine
 from worker.engine.dispatch import CeleryDispatcher
 
@@ -167,3 +171,44 @@ def test_no_rows_no_answers(client: httpx2.Client, model_id: str) -> None:
     headers = {"Content-Type": "application/x-npy"}
     response = client.post(f"/v1/models/{model_id}/transform", content=samples.npy(np.empty((0, 4))), headers=headers)
     assert np.load(io.BytesIO(response.content)).shape == (0, 2)
+
+
+class TestFormulas:
+    """Labels that a spreadsheet would compute, in answers of CSV over HTTP, by the client and by the command line."""
+
+    LABEL = '=HYPERLINK("http://foreign.example")'
+
+    @pytest.fixture
+    def formula_id(self, api: Api) -> str:
+        data = samples.irises()
+        data["y"] = [self.LABEL if label == "setosa" else label for label in data["y"]]
+        with api.client() as client:
+            return str(samples.fit(client, {"data": data, "method": "pca", "validation": None})["model_id"])
+
+    def ask(self, client: httpx2.Client, path: str) -> httpx2.Response:
+        return client.post(path, json={"X": X[:1].tolist()}, headers={"Accept": "text/csv"})
+
+    def test_they_are_text_unless_the_client_asks_for_raw_ones(self, client: httpx2.Client, formula_id: str) -> None:
+        path = f"/v1/models/{formula_id}"
+        assert list(csv.reader(self.ask(client, f"{path}/predict").text.splitlines()))[1] == [f"'{self.LABEL}"]
+        assert list(csv.reader(self.ask(client, f"{path}/predict?raw=true").text.splitlines()))[1] == [self.LABEL]
+        header = next(csv.reader(self.ask(client, f"{path}/predict_proba").text.splitlines()))
+        assert header[0] == f"'{self.LABEL}"
+        raw = next(csv.reader(self.ask(client, f"{path}/predict_proba?raw=true").text.splitlines()))
+        assert raw[0] == self.LABEL
+        numbers = self.ask(client, f"{path}/transform")
+        assert numbers.text == self.ask(client, f"{path}/transform?raw=true").text
+        assert self.ask(client, f"{path}/predict?raw=maybe").status_code == 422
+
+    def test_our_own_programs_get_raw_ones(self, api: Api, formula_id: str, tmp_path: Path) -> None:
+        with Client(api.url) as client:
+            body = TableBody(as_csv(X[:1]), "text/csv")
+            answer = client.models[formula_id].ask("predict", body, "text/csv").content.decode()
+            client.models[formula_id].download(tmp_path / "model.npz")
+        assert list(csv.reader(answer.splitlines()))[1] == [self.LABEL]
+        (tmp_path / "rows.csv").write_bytes(as_csv(X[:1]))
+        for source in ([formula_id, "--url", api.url], [str(tmp_path / "model.npz")]):
+            model, *url = source
+            written = tmp_path / "labels.csv"
+            assert main(["predict", model, str(tmp_path / "rows.csv"), "--output", str(written), *url]) == 0
+            assert list(csv.reader(written.read_text().splitlines()))[1] == [self.LABEL]

@@ -512,6 +512,32 @@ class TestEncode:
         assert json.loads(JSON.encode(answer))["log_density"] == [None]
 
 
+class TestFormulas:
+    LABELS = np.array(["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "a=b", "", "'"])
+
+    def encode(self, arrays: dict[str, Any], columns: tuple[str, ...], *, is_raw: bool = False) -> list[list[str]]:
+        content = CSV.encode(Answer(arrays, columns, "mdl_1", is_raw=is_raw)).decode()
+        return list(csv.reader(io.StringIO(content, newline="")))
+
+    def test_text_that_a_spreadsheet_would_compute_gets_an_apostrophe(self) -> None:
+        rows = self.encode({"predictions": self.LABELS}, ("=header",))
+        assert rows[0] == ["'=header"]
+        assert [row[0] for row in rows[1:]] == [
+            "'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "a=b", "", "'",
+        ]  # fmt: skip
+
+    def test_raw_text_stays(self) -> None:
+        rows = self.encode({"predictions": self.LABELS}, ("=header",), is_raw=True)
+        assert [row[0] for row in rows] == ["=header", *self.LABELS]
+
+    def test_numbers_stay(self) -> None:
+        rows = self.encode({"probabilities": np.array([[-1.5, 2.0]]), "classes": np.array([-1, 1])}, ("-1", "1"))
+        assert rows == [["-1", "1"], ["-1.5", "2.0"]]
+
+    def test_ids_are_text_too(self) -> None:
+        assert self.encode({"Z": np.array([[-1.0]]), "ids": np.array(["=a"])}, ("z0", "id"))[1] == ["-1.0", "'=a"]
+
+
 class TestNegotiation:
     @pytest.mark.parametrize(
         ("accept", "media_type"),
