@@ -8,9 +8,9 @@ from pathlib import Path
 
 import uvicorn
 
-from service import logs
-from service.http_protocol import BoundedProtocol
-from service.metrics import shared_by
+from service.operation import logs
+from service.operation.http_protocol import BoundedProtocol
+from service.operation.metrics import shared_by
 from service.security.binding import check_binding
 from service.security.keys import Keyring
 from service.settings import ServiceSettings

@@ -14,12 +14,13 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service import logs, openapi, problems
+from service import openapi, problems
 from service.dependencies import Context
-from service.direct_route import DirectRoutes
-from service.metrics import Metrics, shared_folder
-from service.model_cache import ModelCache
-from service.observation import Observation
+from service.inference.direct_route import DirectRoutes
+from service.inference.model_cache import ModelCache
+from service.operation import logs
+from service.operation.metrics import Metrics, shared_folder
+from service.operation.observation import Observation
 from service.routes import aliases, datasets, fits, inference, methods, models, operation, page, report, samples
 from service.security.keys import Keyring
 from service.security.origin import OriginGuard

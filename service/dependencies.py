@@ -10,11 +10,11 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from fastapi import Depends, Header, Path, Query, Request
 
-from service.body import read_body
-from service.codecs import CODECS
 from service.errors import Forbidden, TooManyRequests, Unauthenticated
-from service.metrics import Metrics
-from service.model_cache import ModelCache
+from service.inference.model_cache import ModelCache
+from service.intake.body import read_body
+from service.intake.formats import CODECS
+from service.operation.metrics import Metrics
 from service.security.keys import Keyring, Principal, Scope, check_tenant, digest_of
 from service.security.rate_limit import RateLimit
 from service.settings import ServiceSettings

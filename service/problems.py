@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from service.errors import STATUS, FieldError, Invalid, RequestError
-from service.wording import as_field_errors
+from service.intake.wording import as_field_errors
 from worker.store.errors import ContractError
 
 MEDIA_TYPE = "application/problem+json"

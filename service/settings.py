@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from service.codecs.table import Limits
+from service.intake.formats.table import Limits
 from worker.store.settings import Settings, setting
 
 

@@ -11,13 +11,13 @@ from pydantic import BaseModel, ValidationError
 
 from melm.evidence.validation import Validation
 from melm.methods import METHODS
-from service.codecs import Limits, json
-from service.codecs.table import Array
 from service.errors import FieldError, Invalid
-from service.inspection import check_training_data
+from service.intake.formats import Limits, json
+from service.intake.formats.table import Array
+from service.intake.inspection import check_training_data
+from service.intake.wording import as_field_errors, did_you_mean
 from service.schemas import DEFAULT_METHOD, VARIANTS, FitAsk
 from service.settings import ServiceSettings
-from service.wording import as_field_errors, did_you_mean
 from worker.store import Store
 from worker.store.records import DatasetRecord, FitSubmission
 

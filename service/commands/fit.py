@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from melm.remote import Client, Dataset, Fit, Model
     from service.commands.options import Commands
     from service.commands.table_file import TableFile
-    from service.upload import Upload
+    from service.intake.upload import Upload
 
 LOCAL_OUTPUT = "model.npz"
 FOLDS = 5

@@ -90,8 +90,8 @@ def default_file() -> Path:
 def create(options: argparse.Namespace) -> None:
     """Print the key alone, so that a script can take it; what else is to be said goes to the person."""
     from service.commands.output import write_line
-    from service.keys_file import KeysFile
     from service.security.keys import Scope
+    from service.security.keys_file import KeysFile
 
     is_first = not options.file.exists()
     with explained():
@@ -105,7 +105,7 @@ def create(options: argparse.Namespace) -> None:
 def list_keys(options: argparse.Namespace) -> None:
     """List them in the order in which they were made."""
     from service.commands.output import write_columns, write_json
-    from service.keys_file import KeysFile
+    from service.security.keys_file import KeysFile
 
     with explained():
         keys = KeysFile(options.file).read()
@@ -119,7 +119,7 @@ def list_keys(options: argparse.Namespace) -> None:
 
 def revoke(options: argparse.Namespace) -> None:
     """Take a key out of the file."""
-    from service.keys_file import KeysFile
+    from service.security.keys_file import KeysFile
 
     file = KeysFile(options.file)
     with explained():

@@ -14,7 +14,7 @@ from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Result, Stage, run_plan
 from service.commands.failure import CommandError
-from service.upload import Upload, labeled_rows
+from service.intake.upload import Upload, labeled_rows
 
 
 def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: dict[str, int] | None) -> Model:

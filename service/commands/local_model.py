@@ -24,8 +24,8 @@ class LocalModel:
 
     def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
         """What the model says to `predict` or `transform` about the rows of a file."""
-        from service.codecs import CODECS, Answer
-        from service.rows import with_remarks
+        from service.intake.formats import CODECS, Answer
+        from service.intake.rows import with_remarks
 
         rows = file.rows(self.model)
         say_warnings(rows.warnings)
@@ -38,7 +38,7 @@ class LocalModel:
 
     def score(self, file: TableFile) -> dict[str, Any]:
         """How well the model does on labeled rows."""
-        from service import scoring
+        from service.inference import scoring
 
         rows, y = file.labeled_rows(self.model)
         say_warnings(rows.warnings)
@@ -46,6 +46,6 @@ class LocalModel:
 
     def plot(self) -> str:
         """A drawing, as SVG."""
-        from service import plot
+        from service.pictures import plot
 
         return plot.draw(plot.describe(self.model, self.id))

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Literal
 from melm.remote.table_body import media_type_of
 from melm.tables.csv_table import CsvOptions
 from melm.tables.dialect import sniff
-from service.codecs import CODECS, Codec, Limits
-from service.codecs.table import Array
 from service.commands.failure import CommandError
 from service.commands.remedy import as_options
 from service.errors import FieldError, Invalid, Malformed
-from service.upload import Upload, UploadOptions, read_upload
+from service.intake.formats import CODECS, Codec, Limits
+from service.intake.formats.table import Array
+from service.intake.upload import Upload, UploadOptions, read_upload
 
 if TYPE_CHECKING:
     from melm.model import Model
-    from service.rows import Rows
+    from service.intake.rows import Rows
 
 UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
 CELL = re.compile(r"(?:/X|/rows)?/(?P<row>\d+)(?:/.*)?")
@@ -65,7 +65,7 @@ class TableFile:
 
     def rows(self, model: Model) -> Rows:
         """Rows for a model."""
-        from service.rows import read_rows
+        from service.intake.rows import read_rows
 
         try:
             return read_rows(self._codec, self.content, UNLIMITED, model, self.written)
@@ -74,7 +74,7 @@ class TableFile:
 
     def labeled_rows(self, model: Model) -> tuple[Rows, Array]:
         """Rows on which a model can be scored, and their labels."""
-        from service.inspection import check_known_labels
+        from service.intake.inspection import check_known_labels
 
         rows = self.rows(model)
         try:

@@ -56,8 +56,8 @@ def keys_file(data_dir: Path) -> Path | None:
 
 def run(options: argparse.Namespace) -> None:
     """Stay until told to stop."""
-    from service.up import Plan
-    from service.up import run as run_all
+    from service.operation.supervisor import Plan
+    from service.operation.supervisor import run as run_all
 
     keys = keys_file(options.data_dir)
     if run_all(Plan(options.host, options.port, options.workers, options.data_dir, options.redis_url, keys)):

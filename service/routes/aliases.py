@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Request, Response
 
 from service import examples
-from service.body import parse
-from service.codecs import JSON_ONLY, codec_for_body
 from service.dependencies import Body, ContextDep, FitTenant, PredictTenant
+from service.intake.body import parse
+from service.intake.formats import JSON_ONLY, codec_for_body
 from service.openapi import ETAG, LOCATION, body, problems
 from service.schemas import AliasList, AliasOut, AliasPut
 

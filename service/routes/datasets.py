@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request, Response
 from service import examples
 from service.dependencies import ContextDep, Cursor, DatasetId, FitTenant, Limit
 from service.idempotency import once
+from service.intake.reception import ReceivedDep
 from service.openapi import LOCATION, body, problems
-from service.reception import ReceivedDep
 from service.schemas import DatasetOut, PageOut
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])

@@ -11,7 +11,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from service import examples, submission
-from service.codecs import JSON_ONLY, codec_for_body
 from service.dependencies import (
     Body,
     Context,
@@ -24,6 +23,7 @@ from service.dependencies import (
     WaitSeconds,
 )
 from service.idempotency import once
+from service.intake.formats import JSON_ONLY, codec_for_body
 from service.openapi import LOCATION, RETRY_AFTER, body, problems
 from service.schemas import VARIANTS, EventOut, EventsOut, FitOut, PageOut
 from worker.store.errors import StoreUnavailable

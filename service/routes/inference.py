@@ -10,17 +10,18 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from service import examples, scoring
-from service.codecs import CODECS, Answer, codec_for_answer, codec_for_body
+from service import examples
 from service.dependencies import Body, ContextDep, ModelId, PredictTenant, authorize, get_body, get_context
-from service.direct_route import DirectResponse
-from service.inspection import check_known_labels
-from service.model_cache import CachedModel
+from service.inference import scoring
+from service.inference.direct_route import DirectResponse
+from service.inference.model_cache import CachedModel
+from service.intake.formats import CODECS, Answer, codec_for_answer, codec_for_body
+from service.intake.inspection import check_known_labels
+from service.intake.rows import FOUND_OUT, Rows, read_rows, with_remarks
+from service.intake.table_query import CSV_PARAMETERS, TableQuery, parse_query, parse_raw
 from service.openapi import body, problems
-from service.rows import FOUND_OUT, Rows, read_rows, with_remarks
 from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
 from service.security.keys import Scope
-from service.table_query import CSV_PARAMETERS, TableQuery, parse_query, parse_raw
 
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from melm.model import onnx as onnx_file
-from service import examples, plot
-from service.codecs import codec_for_body, npy, preferred
+from service import examples
 from service.dependencies import (
     Body,
     ContextDep,
@@ -22,9 +21,11 @@ from service.dependencies import (
 )
 from service.errors import NotAcceptable
 from service.idempotency import once
-from service.model_import import read_model
+from service.inference.row_schema import row_schema
+from service.intake.formats import codec_for_body, npy, preferred
+from service.intake.model_import import read_model
 from service.openapi import ETAG, LOCATION, binary_body, problems
-from service.row_schema import row_schema
+from service.pictures import plot
 from service.schemas import ModelOut, ModelSummary, PageOut
 from worker.store.records import ModelRecord
 

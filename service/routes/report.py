@@ -6,11 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from service import report
-from service.codecs import preferred
 from service.dependencies import ContextDep, ModelId, PredictTenant
 from service.errors import NotAcceptable
+from service.intake.formats import preferred
 from service.openapi import problems
+from service.pictures import report
 from service.schemas import ModelOut
 
 router = APIRouter(prefix="/v1/models", tags=["models"])

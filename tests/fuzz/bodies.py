@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from service.codecs.arrow import MESSAGE_HEADER, SCHEMA_FIELDS, table_field, vector
+from service.intake.formats.arrow import MESSAGE_HEADER, SCHEMA_FIELDS, table_field, vector
 
 ROWS = np.arange(24.0).reshape(8, 3) ** 1.5
 LABELS = np.array(["a", "b"] * 4)

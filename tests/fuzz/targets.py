@@ -18,18 +18,20 @@ from melm.model import Model
 from melm.model import file as model_file
 from melm.tables.csv_table import CsvOptions
 from melm.tables.dialect import ENCODINGS
-from service import body, plot, submission
-from service.codecs import CODECS, Limits, codec_for_answer, codec_for_body, npy
+from service import submission
 from service.commands.local_fit import fit_locally
 from service.dependencies import get_wait_seconds
 from service.errors import RequestError
-from service.model_import import read_model
+from service.intake import body
+from service.intake.formats import CODECS, Limits, codec_for_answer, codec_for_body, npy
+from service.intake.model_import import read_model
+from service.intake.rows import read_rows
+from service.intake.table_query import parse_query
+from service.intake.upload import UploadOptions, parse_roles, read_upload
+from service.pictures import plot
 from service.routes.models import matches
-from service.rows import read_rows
 from service.schemas import AliasPut, ModelOut
 from service.security.keys import parse_keys
-from service.table_query import parse_query
-from service.upload import UploadOptions, parse_roles, read_upload
 from tests.fuzz import bodies
 from tests.fuzz.inputs import MEMBERS, VALUES, Bodies, bodies_of, mutated
 from worker.store.errors import SettingsError

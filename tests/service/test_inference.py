@@ -15,10 +15,10 @@ from melm.remote import Client
 from melm.remote.table_body import TableBody
 from service.app import create_app
 from service.cli import main
-from service.codecs import Answer
-from service.model_cache import CachedModel
+from service.inference.model_cache import CachedModel
+from service.intake.formats import Answer
+from service.intake.rows import Rows
 from service.routes import inference
-from service.rows import Rows
 from service.settings import ServiceSettings
 from tests.servers import RedisServer
 from tests.service import samples

@@ -1,0 +1,138 @@
+"""CSV, in the dialect that it is found in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import melm.tables.table
+from melm.tables.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader, Problem
+from melm.tables.roles import Role, RolesError, labels_of
+from service.errors import SHOWN_ERRORS, FieldError, Invalid, Malformed, escape, grouped
+from service.intake.formats.table import (
+    SPILL_BYTES,
+    Answer,
+    Array,
+    Codec,
+    Content,
+    Limits,
+    Table,
+    as_features,
+    check_size,
+)
+
+PIECE_BYTES = 1 << 20
+CELL_OR_NUMBER = re.compile(r"'.*'|\".*\"|\d+")  # in which equal problems differ
+FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
+
+
+class TableReader:
+    """Takes CSV piece by piece, within the limits."""
+
+    def __init__(self, limits: Limits, options: CsvOptions) -> None:
+        self._limits = limits
+        with explained():
+            self._reader = CsvReader(options, SPILL_BYTES, limits.columns)
+
+    def take(self, piece: bytes) -> None:
+        """The next piece."""
+        with explained():
+            self._reader.feed(piece)
+        check_size(self._reader.n_rows, len(self._reader.names), self._limits)
+
+    def finish(self) -> melm.tables.table.Table:
+        """Columns of numbers and of text, with gaps."""
+        with explained():
+            table = self._reader.finish()
+        check_size(len(table), len(table.names), self._limits)
+        return table
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """What is wrong with a file, as the client is told."""
+    try:
+        yield
+    except CsvEncodingError as error:
+        raise Malformed(f"{error}; set {error.problems[0].fix}") from None
+    except CsvError as error:
+        raise Invalid(grouped((kind_of(problem), as_field_error(problem)) for problem in error.problems)) from None
+
+
+def read_table(body: Content, limits: Limits, options: CsvOptions) -> melm.tables.table.Table:
+    """The table of a whole body."""
+    reader = TableReader(limits, options)
+    for begin in range(0, len(body), PIECE_BYTES):
+        reader.take(bytes(body[begin : begin + PIECE_BYTES]))
+    return reader.finish()
+
+
+def kind_of(problem: Problem) -> tuple[str | None, str]:
+    """What equal problems of rows share. Those of the whole file, such as missing columns, are each their own."""
+    if problem.row is None:
+        return problem.column, problem.detail
+    return problem.column, CELL_OR_NUMBER.sub("", problem.detail)
+
+
+def as_field_error(problem: Problem) -> FieldError:
+    """A problem of a file, at the row and the column."""
+    place = [str(part) for part in (problem.row, problem.column) if part is not None]
+    return FieldError("".join(f"/{escape(part)}" for part in place), str(problem), problem.fix)
+
+
+def decode(body: Content, limits: Limits, target: str | None = None) -> Table:
+    """A matrix whose columns are named by the header; `target` names the column of labels."""
+    found = read_table(body, limits, CsvOptions(others=Role.NUMERIC, target=target))
+    errors = [
+        FieldError(f"/{row}/{escape(name)}", f"row {row}, column {name!r}: the value is missing", "fill it in")
+        for name in found.names
+        for row in found.is_missing(name).nonzero()[0][:SHOWN_ERRORS].tolist()
+    ]
+    if errors:
+        raise Invalid(errors[:SHOWN_ERRORS])
+    try:
+        labels = None if target is None else labels_of(found, target)
+    except RolesError as error:
+        raise Invalid([FieldError("/y", str(error))]) from None
+    return Table(as_features(found.numbers, limits), labels, found.number_names)
+
+
+def encode(answer: Answer) -> bytes:
+    """The answer row by row under a header."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    columns = [to_cells(column) for column in answer.row_wise()]
+    if answer.is_raw:
+        header = list(answer.columns)
+    else:
+        header = [name if is_number(name) else as_text(name) for name in answer.columns]
+        columns = [[as_text(cell) if isinstance(cell, str) else cell for cell in column] for column in columns]
+    writer.writerow(header)
+    writer.writerows(zip(*columns, strict=True))
+    return text.getvalue().encode()
+
+
+def to_cells(column: Array) -> list[object]:
+    """Python values, whose text form reads back to the same number."""
+    convert: Callable[[], list[object]] = column.tolist
+    return convert()
+
+
+def as_text(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe before it says that it is text."""
+    return f"'{cell}" if cell.startswith(FORMULA_BEGINNINGS) else cell
+
+
+def is_number(cell: str) -> bool:
+    """Whether a name is that of a class which is a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+CSV = Codec("text/csv", decode, encode)

@@ -1,0 +1,222 @@
+"""JSON: decoded by types known beforehand, each row packed as float64 before the next one is parsed.
+
+The fast path either succeeds or says nothing useful; only then is the body decoded a second time, loosely, to report
+every cell that is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+import numpy as np
+
+from service.errors import FieldError, Invalid, Malformed, grouped
+from service.intake.formats.table import (
+    Answer,
+    Array,
+    Codec,
+    Content,
+    Limits,
+    Table,
+    cell_errors,
+    check_size,
+    labels_of,
+)
+
+if TYPE_CHECKING:
+    Row: TypeAlias = array[float]
+else:
+    Row = array  # has no parameters before Python 3.12
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows as lists (`X`) or by feature name (`rows`), labels, and what a dataset may say of itself."""
+
+    X: list[Row] | None = None
+    rows: list[dict[str, float]] | None = None
+    y: list[str | int | float | bool] | None = None
+    feature_names: list[str] | None = None
+    name: str | None = None
+    metadata: dict[str, str] | None = None
+
+
+FIELDS = Body.__struct_fields__
+HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
+TEXT_FIELDS = {"feature_names": "a list of text", "name": "text", "metadata": "an object of text values"}
+
+
+def pack_row(kind: type[Row], cells: Any) -> Row:
+    """Numbers as float64. Packed one row at a time, a row's Python numbers never leave the processor's cache."""
+    if not isinstance(cells, list):
+        raise TypeError("a row is a list")
+    return array("d", cells)
+
+
+def pack_row_without_booleans(kind: type[Row], cells: Any) -> Row:
+    """The same, for a body that may have booleans, which pass for numbers in Python."""
+    row = pack_row(kind, cells)
+    if bool in map(type, cells):
+        raise TypeError("a boolean is no number")
+    return row
+
+
+DECODER = msgspec.json.Decoder(Body, dec_hook=pack_row)
+CAREFUL_DECODER = msgspec.json.Decoder(Body, dec_hook=pack_row_without_booleans)
+
+
+def decode(body: Content, limits: Limits, target: str | None = None, pointer: str = "") -> Table:
+    """A table out of `{"X": ..., "y"?: ...}` or `{"rows": ..., "y"?: ...}`."""
+    has_no_booleans = isinstance(body, bytes) and b"t" not in body and b"f" not in body
+    try:
+        parsed = (DECODER if has_no_booleans else CAREFUL_DECODER).decode(body)
+    except (msgspec.ValidationError, OverflowError):
+        raise Invalid(find_errors(parse(body), pointer)) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        loose = parse(body)  # raises Malformed, except for NaN and Infinity, which are worth a better word
+        raise Invalid(find_errors(loose, pointer)) from None
+    return to_table(parsed, limits, pointer)
+
+
+def parse(body: Content) -> Any:
+    """Any JSON value. NaN and Infinity, which are no JSON but which many programs write, become floats."""
+    try:
+        value = loads(bytes(body))
+        if HALF_CHARACTER.search(body):
+            dumps(value, ensure_ascii=False).encode()  # one without the other half is no text, and cannot be answered
+        return value
+    except RecursionError:
+        raise Malformed("the JSON is nested too deeply") from None
+    except ValueError as error:  # covers wrong syntax, wrong UTF-8 and numbers of absurd length
+        raise Malformed(f"the body is not JSON: {error}") from None
+
+
+def to_table(parsed: Body, limits: Limits, pointer: str = "") -> Table:
+    """Arrays out of lists whose cells are known to be numbers."""
+    names = parsed.feature_names
+    if parsed.X is not None and parsed.rows is None:
+        X = by_position(parsed.X, limits, f"{pointer}/X")
+    elif parsed.rows is not None and parsed.X is None:
+        names = names or (list(parsed.rows[0]) if parsed.rows else [])
+        X = by_name(parsed.rows, names, limits, f"{pointer}/rows")
+    else:
+        raise Invalid([FieldError(pointer, "exactly one of X and rows is needed", 'send {"X": [[...], ...]}')])
+    fields = {field: getattr(parsed, field) for field in ("name", "metadata") if getattr(parsed, field) is not None}
+    y = None if parsed.y is None else labels_of(parsed.y, f"{pointer}/y")
+    return Table(X, y, None if names is None else tuple(names), fields)
+
+
+def by_position(rows: list[Row], limits: Limits, pointer: str) -> Array:
+    """Rows of equal length as (n, d) float64."""
+    n_columns = len(rows[0]) if rows else 0
+    if len(set(map(len, rows))) > 1:
+        raise Invalid(grouped(ragged(rows, n_columns, pointer)))
+    check_size(len(rows), n_columns, limits)
+    return np.frombuffer(bytearray().join(rows)).reshape(len(rows), n_columns)
+
+
+def by_name(rows: list[dict[str, float]], names: list[str], limits: Limits, pointer: str) -> Array:
+    """Rows that name their values, in any order, as (n, d) float64 in the order of `names`."""
+    check_size(len(rows), len(names), limits)
+    known = set(names)
+    errors = grouped(
+        (names_wrong, FieldError(f"{pointer}/{index}", names_wrong))
+        for index, row in enumerate(rows)
+        if (names_wrong := describe_names(known - row.keys(), row.keys() - known))
+    )
+    if errors:
+        raise Invalid(errors)
+    return np.array([[row[name] for name in names] for row in rows], np.float64).reshape(len(rows), len(names))
+
+
+def describe_names(missing: set[str], unknown: set[str]) -> str:
+    """Which features a row lacks and which it should not have."""
+    named = {"missing": missing, "unknown": unknown}
+    return "; ".join(f"{label}: {', '.join(sorted(names))}" for label, names in named.items() if names)
+
+
+def ragged(rows: Sequence[Sequence[Any]], n_columns: int, pointer: str) -> Iterator[tuple[str, FieldError]]:
+    """The rows that are not as long as the first."""
+    fix = "make all rows equally long"
+    for index, row in enumerate(rows):
+        if len(row) != n_columns:
+            detail = f"row {index} has {len(row)} values, row 0 has {n_columns}"
+            yield "ragged", FieldError(f"{pointer}/{index}", detail, fix)
+
+
+def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
+    """Everything that keeps a decoded value from being a `Body`. Slow, and only run when there is something to find."""
+    if not isinstance(value, dict):
+        return [FieldError(pointer, "is not an object", 'send {"X": [[...], ...]}')]
+    errors = [
+        FieldError(f"{pointer}/{field}", "is not a known field", f"known: {', '.join(FIELDS)}")
+        for field in value
+        if field not in FIELDS
+    ]
+    for field, kinds, noun in (("X", list, "rows"), ("rows", dict, "objects")):
+        rows = value.get(field)
+        if rows is None:
+            continue
+        if not isinstance(rows, list) or not all(isinstance(row, kinds) for row in rows):
+            errors.append(FieldError(f"{pointer}/{field}", f"is not a list of {noun}", 'send {"X": [[...], ...]}'))
+            continue
+        if kinds is list:
+            errors += grouped(ragged(rows, len(rows[0]) if rows else 0, f"{pointer}/{field}"))
+        cells = (
+            (index, column, *wrong)
+            for index, row in enumerate(rows)
+            for column, cell in (enumerate(row) if kinds is list else row.items())
+            if (wrong := wrong_number(cell))
+        )
+        errors += cell_errors(cells, f"{pointer}/{field}", "send a finite number")
+    labels = value.get("y")
+    if isinstance(labels, list):
+        errors += grouped(
+            (what, FieldError(f"{pointer}/y/{index}", f"row {index}: {what}", "send text, a number or a boolean"))
+            for index, label in enumerate(labels)
+            if (what := wrong_label(label))
+        )
+    elif labels is not None:
+        errors.append(FieldError(f"{pointer}/y", "is not a list of labels", "send one label a row"))
+    for field, example in TEXT_FIELDS.items():
+        try:
+            msgspec.convert({field: value.get(field)}, Body)
+        except msgspec.ValidationError:
+            errors.append(FieldError(f"{pointer}/{field}", f"is not {example}"))
+    return errors or [FieldError(pointer, "cannot be read as a table")]
+
+
+def wrong_number(cell: Any) -> tuple[str, str] | None:
+    """What a cell is that should be a number, and what is wrong with it."""
+    if cell is None:
+        return "the value", "is missing"
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return repr(str(cell)[:40]), "is not a number"
+    try:
+        return None if math.isfinite(float(cell)) else (str(cell), "is not finite")
+    except OverflowError:
+        return "the number", "is too large"
+
+
+def wrong_label(label: Any) -> str | None:
+    """What is wrong with a label."""
+    if label is None:
+        return "the label is missing"
+    if isinstance(label, float) and not math.isfinite(label):
+        return f"the label {label} is not finite"
+    return None if isinstance(label, str | int | float | bool) else "the label is a list or an object"
+
+
+def encode(answer: Answer) -> bytes:
+    """All arrays of the answer, and the model that gave it."""
+    arrays = {name: array.tolist() for name, array in answer.arrays.items()}
+    warnings = {"warnings": answer.warnings} if answer.warnings else {}
+    return msgspec.json.encode({"model_id": answer.model_id, **arrays, **warnings})
+
+
+JSON = Codec("application/json", decode, encode)

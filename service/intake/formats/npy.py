@@ -1,0 +1,103 @@
+"""NumPy's npy and npz: arrays are views of the body wherever they are stored as they are. No pickle."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+
+import numpy as np
+import pyarrow as pa
+
+from melm.tables import npy
+from service.errors import FieldError, Invalid, Malformed, TooLarge
+from service.intake.formats.table import Answer, Array, Codec, Content, Limits, Table, as_features, as_labels
+
+MAX_MEMBERS = 16  # of an npz: X, y, feature_names, and room for what other programs add
+LOCAL_HEADER_BYTES = 30
+
+
+def read_npy(data: memoryview, name: str = "the body") -> Array:
+    """The array in an npy file."""
+    try:
+        return npy.read(data)
+    except npy.NpyError as error:
+        raise Malformed(f"{name} {error}") from None
+
+
+def read_npz(body: Content, limits: Limits) -> dict[str, Array]:
+    """The arrays of an npz file, whose uncompressed size counts against the limit."""
+    view = memoryview(body)
+    try:
+        with zipfile.ZipFile(pa.BufferReader(body)) as archive:  # a file that is a view of the body
+            members = archive.infolist()
+            if len(members) > MAX_MEMBERS:
+                raise Malformed(f"the npz has {len(members)} members; at most {MAX_MEMBERS} are read")
+            if sum(member.file_size for member in members) > limits.bytes:
+                raise TooLarge(limits.bytes)
+            return {
+                member.filename.removesuffix(".npy"): read_npy(read_member(archive, member, view), member.filename)
+                for member in members
+            }
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+        raise Malformed(f"the body is not an npz file: {error}") from None
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, body: memoryview) -> memoryview:
+    """The bytes of a member: a view of the body where it is stored as it is, else decompressed to its declared size."""
+    if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise zipfile.BadZipFile(f"{member.filename} is neither stored nor deflated")
+        with archive.open(member) as file:
+            return memoryview(file.read(member.file_size))  # without a size it would make room for all there is
+    header = body[member.header_offset : member.header_offset + LOCAL_HEADER_BYTES]
+    name_and_extra = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    start = member.header_offset + LOCAL_HEADER_BYTES + name_and_extra
+    data = body[start : start + member.file_size]
+    if len(header) < LOCAL_HEADER_BYTES or len(data) != member.file_size or zlib.crc32(data) != member.CRC:
+        raise zipfile.BadZipFile(f"{member.filename} is damaged")
+    return data
+
+
+def decode_npy(body: Content, limits: Limits, target: str | None = None) -> Table:
+    """A bare matrix."""
+    X = read_npy(memoryview(body))
+    return Table(as_features(X, limits, ""))
+
+
+def decode_npz(body: Content, limits: Limits, target: str | None = None) -> Table:
+    """Arrays named `X`, `y` and `feature_names`."""
+    arrays = read_npz(body, limits)
+    if "X" not in arrays:
+        raise Invalid([FieldError("/X", "is missing", f"arrays in the body: {', '.join(sorted(arrays)) or 'none'}")])
+    names = arrays.get("feature_names")
+    if names is not None and (names.ndim != 1 or names.dtype.kind != "U"):
+        raise Invalid([FieldError("/feature_names", "is not a list of text")])
+    return Table(
+        as_features(arrays["X"], limits),
+        as_labels(arrays["y"]) if "y" in arrays else None,
+        None if names is None else tuple(names.tolist()),
+    )
+
+
+def encode_npy(answer: Answer) -> bytes:
+    """The main array alone."""
+    return write_npy(answer.main)
+
+
+def write_npy(values: Array) -> bytes:
+    """An npy file."""
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.ascontiguousarray(values), allow_pickle=False)
+    return stream.getvalue()
+
+
+def encode_npz(answer: Answer) -> bytes:
+    """All arrays, uncompressed."""
+    stream = io.BytesIO()
+    np.savez(stream, allow_pickle=False, **answer.arrays)
+    return stream.getvalue()
+
+
+NPY = Codec("application/x-npy", decode_npy, encode_npy)
+NPZ = Codec("application/x-npz", decode_npz, encode_npz)

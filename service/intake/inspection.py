@@ -1,0 +1,130 @@
+"""What rows must be like before they are stored or answered for; everything that is wrong is said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.rows import blocks
+from service.errors import SHOWN_PLACES, FieldError, Invalid
+from service.intake.formats import Table
+from service.intake.formats.table import Array, cell_errors
+
+MIN_ROWS_PER_CLASS = 2
+
+
+def check_training_data(table: Table, pointer: str = "") -> tuple[Array, Array]:
+    """X and y of a table from which something can be learned."""
+    if table.y is None:
+        detail = "labels are missing"
+        raise Invalid([FieldError(f"{pointer}/y", detail, "send y, or name the label column by ?target=")])
+    errors = [
+        *size_errors(table.X, pointer),
+        *name_errors(table, pointer),
+        *finite_errors(table.X, pointer),
+        *label_errors(table.y, len(table.X), pointer),
+    ]
+    if not errors and is_constant(table.X).all():
+        errors.append(FieldError(f"{pointer}/X", "all columns are constant", "send at least one column that varies"))
+    if errors:
+        raise Invalid(errors)
+    return table.X, table.y
+
+
+def is_constant(X: Array) -> npt.NDArray[np.bool_]:
+    """Which columns hold one value in all rows."""
+    constant = np.ones(X.shape[1], bool)
+    for block in blocks(*X.shape):
+        constant &= (X[0] == X[block]).all(axis=0)
+    return constant
+
+
+def check_input(table: Table, n_features: int, feature_names: Sequence[str] | None) -> Array:
+    """X of rows that a model of `n_features` can answer for: its columns, by name where both have names."""
+    X = table.X
+    if feature_names is not None and table.feature_names is not None and table.feature_names != tuple(feature_names):
+        missing = [name for name in feature_names if name not in table.feature_names]
+        if missing:
+            raise Invalid([FieldError("", f"columns are missing: {', '.join(missing)}")])
+        X = X[:, [table.feature_names.index(name) for name in feature_names]]
+    # A sum of squares is finite unless a cell is not, or is so large that all are looked at one by one.
+    errors = [] if isfinite(np.vdot(X, X)) else finite_errors(X, "")
+    if X.shape[1] != n_features:
+        errors.append(FieldError("/X", f"rows have {X.shape[1]} values, the model takes {n_features}"))
+    if errors:
+        raise Invalid(errors)
+    return X
+
+
+def check_known_labels(y: Array | None, n_rows: int, classes: Array) -> Array:
+    """One label a row, of classes that a model knows."""
+    if y is None:
+        raise Invalid([FieldError("/y", "labels are missing", "send y, or name the label column by ?target=")])
+    if len(y) != n_rows or not n_rows:
+        raise Invalid([FieldError("/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")])
+    unknown = [label for label in np.unique(y).tolist() if label not in set(classes.tolist())]
+    if unknown:
+        shown = ", ".join(map(repr, unknown[:10]))
+        raise Invalid(
+            [FieldError("/y", f"labels that the model does not know: {shown}", f"classes: {classes.tolist()}")]
+        )
+    return y
+
+
+def size_errors(X: Array, pointer: str) -> Iterator[FieldError]:
+    """A table without rows or without columns."""
+    for size, noun in zip(X.shape, ("rows", "columns"), strict=True):
+        if not size:
+            yield FieldError(f"{pointer}/X", f"there are no {noun}")
+
+
+def name_errors(table: Table, pointer: str) -> Iterator[FieldError]:
+    """Column names that do not name the columns one by one."""
+    names = table.feature_names
+    if names is None:
+        return
+    n_columns = table.X.shape[1]
+    if len(names) != n_columns:
+        yield FieldError(f"{pointer}/feature_names", f"there are {len(names)} names for {n_columns} columns")
+    if len(set(names)) < len(names):
+        yield FieldError(f"{pointer}/feature_names", "names are given twice", "give every column a name of its own")
+
+
+def finite_errors(X: Array, pointer: str) -> list[FieldError]:
+    """Cells that are NaN or infinite."""
+    cells = (
+        (block.start + row, column, str(X[block.start + row, column]), "is not finite")
+        for block in blocks(*X.shape)
+        for row, column in np.argwhere(~np.isfinite(X[block])).tolist()
+    )
+    return cell_errors(cells, f"{pointer}/X", "send a finite number")
+
+
+def label_errors(y: Array, n_rows: int, pointer: str) -> Iterator[FieldError]:
+    """Labels that do not fit the rows, or do not make two classes."""
+    if len(y) != n_rows:
+        yield FieldError(f"{pointer}/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")
+        return
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        yield FieldError(f"{pointer}/y", "labels are not finite", "send one label a row")
+        return
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        yield FieldError(
+            f"{pointer}/y", "labels are no whole numbers: a quantity has no classes", "send classes as text"
+        )
+        return
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        yield FieldError(f"{pointer}/y", f"there is {len(classes)} class, not 2 or more", "send rows of two classes")
+    rare = classes[counts < MIN_ROWS_PER_CLASS].tolist()
+    if len(rare) == 1:
+        detail = f"class {rare[0]!r} has 1 row, fewer than {MIN_ROWS_PER_CLASS}"
+        yield FieldError(f"{pointer}/y", detail, "add rows of this class or leave it out")
+    elif rare:
+        shown = ", ".join(repr(label)[:40] for label in rare[:SHOWN_PLACES]) + (", ..." if rare[SHOWN_PLACES:] else "")
+        detail = f"{len(rare)} classes have 1 row each, fewer than {MIN_ROWS_PER_CLASS}: {shown}"
+        fix = "add rows of these classes or leave them out; name another target where this is a quantity"
+        yield FieldError(f"{pointer}/y", detail, fix, len(rare))

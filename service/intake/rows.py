@@ -1,0 +1,174 @@
+"""Rows for a model: found by column name in any order, checked, and encoded as the model learned to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from melm.model import Model
+from melm.tables.csv_table import CsvOptions
+from melm.tables.encoding import CategoryColumn, NumberColumn
+from melm.tables.roles import Role, RolesError, labels_of
+from melm.tables.table import Table
+from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
+from service.intake import formats as codecs
+from service.intake.cells import read_cells
+from service.intake.formats import Answer, Codec, Limits
+from service.intake.formats import table as tables
+from service.intake.formats.table import Array
+from service.intake.inspection import check_input
+
+SHOWN_NAMES = 20
+MATRICES = [codecs.CODECS[f"application/{kind}"] for kind in ("json", "x-npy", "x-npz")]
+FOUND_OUT = CsvOptions()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as a model takes them, and what is to be said about them."""
+
+    X: Array
+    y: Array | None = None
+    ids: Array | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, written: CsvOptions = FOUND_OUT) -> Rows:
+    """The rows of a body. Matrices and plain JSON take the short way; all else is read as a table.
+
+    `written` says how CSV is written, and which column of a table holds labels.
+    """
+    if model.encoder is None and codec in MATRICES:
+        try:
+            return from_matrix(codec.decode(content, limits, written.target), model)
+        except Invalid:
+            table = from_cells(codec, content, limits, model, written)
+            if table is None:
+                raise
+            return table
+    found = from_cells(codec, content, limits, model, written)
+    return from_matrix(codec.decode(content, limits, written.target), model) if found is None else found
+
+
+def with_remarks(answer: Answer, rows: Rows, id_name: str | None) -> Answer:
+    """The answer with what the rows are called and what is to be said about them."""
+    if rows.ids is None or id_name is None:
+        return answer if not rows.warnings else replace(answer, warnings=rows.warnings)
+    arrays, columns = {**answer.arrays, "ids": rows.ids}, (*answer.columns, id_name)
+    return replace(answer, arrays=arrays, columns=columns, warnings=rows.warnings)
+
+
+def from_matrix(matrix: codecs.Table, model: Model) -> Rows:
+    """Numbers by position, or by name where both sides have names."""
+    columns = model.columns
+    if model.encoder is not None:
+        names = matrix.feature_names or columns
+        if len(names) != matrix.X.shape[1]:
+            raise Invalid([FieldError("/X", f"rows have {matrix.X.shape[1]} values, the model takes {len(columns)}")])
+        return from_table(Table.of_numbers(matrix.X.astype(np.float64), names), model, matrix.y)
+    X = check_input(matrix, len(columns), model.feature_names)
+    extra = [] if matrix.feature_names is None else [n for n in matrix.feature_names if n not in columns]
+    return Rows(X, matrix.y, warnings=about_extra(extra) if model.feature_names else ())
+
+
+def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, written: CsvOptions) -> Rows | None:
+    """The rows of a table; None where the body is a matrix."""
+    encoded = () if model.encoder is None else model.encoder.columns
+    text = {column.name for column in encoded if isinstance(column, CategoryColumn)}
+    target = written.target
+    if model.feature_names is None:
+        options = replace(written, others=Role.NUMERIC)
+    else:
+        roles = {name: Role.CATEGORICAL if name in text else Role.NUMERIC for name in model.columns}
+        options = replace(written, columns=roles, others=Role.IGNORE)
+    cells = read_cells(codec.media_type, content, limits, options)
+    if cells is None:
+        return None
+    table, y = cells.table, cells.y
+    if target is not None and target in table.names:
+        try:
+            y = labels_of(table, target)
+        except RolesError as error:
+            raise Invalid([FieldError(f"/{escape(target)}", detail) for _, detail in error.problems]) from None
+        table = table.select([name for name in table.names if name != target])
+    if model.feature_names is None:
+        return from_matrix(codecs.Table(np.ascontiguousarray(table.numbers), y), model)
+    return from_table(table, model, y)
+
+
+def from_table(table: Table, model: Model, y: Array | None) -> Rows:
+    """The columns of the model out of a table, encoded."""
+    columns = model.columns
+    missing = [name for name in columns if name not in table.names]
+    if missing:
+        raise Invalid(
+            FieldError(f"/{escape(name)}", f"the column {name!r} is missing", f"columns: {', '.join(columns[:50])}")
+            for name in missing[:SHOWN_ERRORS]
+        )
+    known = model.encoder.columns if model.encoder else [NumberColumn(name, median=0.0) for name in columns]
+    errors: list[FieldError] = []
+    warnings: list[str] = []
+    for column in known:
+        if isinstance(column, CategoryColumn):
+            table = table.with_text(column.name)
+            warnings += about_unseen(table, column)
+        elif table.is_text(column.name):
+            errors.append(FieldError(f"/{escape(column.name)}", f"the column {column.name!r} is text, not numbers"))
+            continue
+        errors += cell_errors(table, column)
+    if errors:
+        raise Invalid(errors[:SHOWN_ERRORS])
+    extra = [name for name in table.names if name not in columns and name != model.id_name]
+    if model.encoder is None:
+        X: Array = np.ascontiguousarray(table.select(columns).numbers)
+    else:
+        X = model.encoder.encode(table)
+    return Rows(X, y, ids_of(table, model.id_name), (*about_extra(extra), *warnings))
+
+
+def cell_errors(table: Table, column: NumberColumn | CategoryColumn) -> list[FieldError]:
+    """Gaps where the training rows had none, and infinite numbers."""
+    name = column.name
+    missing = [] if column.n_missing else np.flatnonzero(table.is_missing(name)).tolist()
+    cells = [(row, name, "the value", "is missing, and no training row lacked it") for row in missing]
+    if isinstance(column, NumberColumn):
+        infinite = np.flatnonzero(np.isinf(table.number(name))).tolist()
+        cells += [(row, name, "the number", "is infinite") for row in infinite]
+    return tables.cell_errors(cells, "", "send a value")
+
+
+def about_unseen(table: Table, column: CategoryColumn) -> list[str]:
+    """Values that no training row had, or too few."""
+    codes, values = table.text(column.name)
+    used = [values[code] for code in np.unique(codes[codes >= 0]).tolist()]
+    unseen = [value for value in used if value not in column.categories]
+    if not unseen:
+        return []
+    if column.has_other:
+        treated = "that the training rows had never or too rarely, taken as other"
+    elif column.rest_as is not None:
+        treated = f"that the training rows had never or too rarely, taken as {column.rest_as}"
+    else:
+        treated = "that no training row had, taken as none of the categories"
+    return [f"The column {column.name!r} has values {treated}: {shown(unseen)}."]
+
+
+def about_extra(names: list[str]) -> tuple[str, ...]:
+    """Columns that the model does not use."""
+    return (f"Columns that the model does not use were ignored: {shown(names)}.",) if names else ()
+
+
+def shown(names: list[str]) -> str:
+    """As many names as are worth reading."""
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(name[:40] for name in names[:SHOWN_NAMES]) + more
+
+
+def ids_of(table: Table, name: str | None) -> Array | None:
+    """What the rows are called, where they say it."""
+    if name is None or name not in table.names:
+        return None
+    if table.is_missing(name).any():
+        return np.array(["" if cell is None else str(cell) for cell in table.cells(name)])
+    return labels_of(table, name)

@@ -1,0 +1,76 @@
+"""Parameters in the query that say how a table is to be read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from fastapi import Depends, Query
+from starlette.datastructures import QueryParams
+
+from melm.tables.csv_table import CsvOptions
+from melm.tables.dialect import ENCODINGS
+from service.errors import FieldError, Invalid
+from service.intake.upload import UploadOptions, parse_roles
+
+
+def get_options(
+    target: Annotated[str | None, Query(description="The column of labels of a table.")] = None,
+    columns: Annotated[
+        str | None, Query(description='Roles of columns as a JSON object, such as `{"age": "numeric"}`.')
+    ] = None,
+    missing: Annotated[
+        Literal["impute", "refuse"],
+        Query(description="Gaps take the median and a flag, or a category of their own; or they are refused."),
+    ] = "impute",
+    delimiter: Annotated[
+        str | None, Query(description="What separates the cells of CSV.", min_length=1, max_length=1)
+    ] = None,
+    decimal: Annotated[Literal[".", ","] | None, Query(description="What stands before decimals in CSV.")] = None,
+    encoding: Annotated[str | None, Query(description=f"Of CSV: {', '.join(ENCODINGS)}.")] = None,
+    missing_values: Annotated[
+        list[str], Query(description="What stands for a gap in CSV, beside NA, NaN, null, ? and nothing.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> UploadOptions:
+    """How a table is to be read."""
+    csv = CsvOptions(delimiter, decimal, encoding, tuple(missing_values), columns=parse_roles(columns), target=target)
+    return UploadOptions(csv, missing)
+
+
+def parse_query(query: QueryParams) -> CsvOptions:
+    """How CSV is written, out of a query that no dependency has read."""
+    return CsvOptions(
+        delimiter=query.get("delimiter"),
+        decimal=query.get("decimal"),
+        encoding=query.get("encoding"),
+        missing_values=tuple(query.getlist("missing_values")),
+        target=query.get("target"),
+    )
+
+
+def parse_raw(query: QueryParams) -> bool:
+    """Whether text in an answer of CSV is to stay as it is."""
+    value = query.get("raw", "false")
+    if value not in ("true", "false"):
+        raise Invalid([FieldError("/query/raw", f"raw is true or false, not {value[:40]!r}")])
+    return value == "true"
+
+
+RAW: dict[str, Any] = {
+    "name": "raw",
+    "in": "query",
+    "required": False,
+    "description": "Leave text in CSV as it is. Otherwise cells that a spreadsheet would take for a formula, which "
+    "begin with `=`, `+`, `-`, `@`, a tab or a carriage return, get an apostrophe before them.",
+    "schema": {"type": "boolean", "default": False},
+}
+CSV_PARAMETERS: list[dict[str, Any]] = [
+    {"name": name, "in": "query", "required": False, "description": description, "schema": {"type": "string"}}
+    for name, description in {
+        "target": "A column of labels in CSV, which is left out.",
+        "delimiter": "What separates the cells of CSV.",
+        "decimal": "What stands before decimals in CSV.",
+        "encoding": f"Of CSV: {', '.join(ENCODINGS)}.",
+        "missing_values": "What stands for a gap in CSV.",
+    }.items()
+] + [RAW]
+TableQuery: TypeAlias = Annotated[UploadOptions, Depends(get_options)]

@@ -1,0 +1,264 @@
+"""What a model looks like: densities for one component, scatter with contours and boundary for two, pairs for more.
+
+`describe` gives numbers, for pages that draw by themselves; `draw` turns them into SVG.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from melm.density import ClassDensities
+from melm.model import Model
+from service.intake.formats.table import Array
+from service.pictures.markup import Markup, fill, join
+from worker.store.records import Label
+
+DEFAULT_POINTS = 2_000  # of a model: more can hardly be told apart
+MAX_POINTS = 50_000
+MAX_COMPONENTS = 4  # of a plot by pairs
+GRID = 64
+CURVE = 256
+MARGIN = 0.08  # around the data, as a share of its range
+LEVELS = (0.05, 0.2, 0.5, 0.8)  # of a class's highest density
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")  # Okabe and Ito
+
+Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
+Segment = Annotated[list[float], Field(min_length=4, max_length=4)]  # x and y of both ends
+
+
+class Contour(BaseModel):
+    """Where a class's density has one value."""
+
+    level: float = Field(description="As a share of the class's highest density.")
+    segments: list[Segment]
+
+
+class Series(BaseModel):
+    """One class in one panel."""
+
+    label: Label
+    points: list[Pair] = Field(description="Training rows, evenly thinned; empty for one component.")
+    held_out: list[Pair] = Field(
+        description="Rows as fits that had not seen them would place them; empty where the fit was not validated."
+    )
+    curve: list[Pair] = Field(description="Density times prior along the axis; for one component only.")
+    contours: list[Contour]
+
+
+class Panel(BaseModel):
+    """One pair of axes."""
+
+    x_label: str
+    y_label: str
+    x_range: Pair
+    y_range: Pair
+    series: list[Series]
+    boundary: list[Segment] = Field(description="Where the prediction changes; for two components only.")
+
+
+class Plot(BaseModel):
+    """All panels of a model."""
+
+    model_id: str
+    n_components: int
+    n_rows: int = Field(description="Rows that the model keeps, of which the points are a part.")
+    panels: list[Panel]
+
+
+def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS) -> Plot:
+    """What a plot of the model shows."""
+    n_components = model.projection.shape[1]
+    n_rows = sum(map(len, model.densities.rows))
+    shown = [
+        model.densities.thin(c, round(max_points * len(rows) / n_rows)) for c, rows in enumerate(model.densities.rows)
+    ]
+    labels: list[Label] = model.classes.tolist()
+    if n_components == 1:
+        panels = [curve_panel(model.densities, labels)]
+    else:
+        pairs = combinations(range(min(n_components, MAX_COMPONENTS)), 2)
+        unseen = held_out_rows(model, max_points)
+        panels = [pair_panel(marginal(model.densities, pair), shown, unseen, labels, pair) for pair in pairs]
+        if n_components > 2:  # what two of more components say of the prediction is not the prediction
+            panels = [panel.model_copy(update={"boundary": []}) for panel in panels]
+    return Plot(model_id=model_id, n_components=n_components, n_rows=n_rows, panels=panels)
+
+
+def marginal(densities: ClassDensities, pair: tuple[int, int]) -> ClassDensities:
+    """The densities of two components: a kernel's marginal is the kernel of the marginal."""
+    chosen = list(pair)
+    smoothing = densities.smoothing[np.ix_(range(len(densities.smoothing)), chosen, chosen)]
+    rows = [rows[:, chosen] for rows in densities.rows]
+    return ClassDensities(rows, smoothing, densities.priors, densities.weights)
+
+
+def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
+    """Density times prior of every class along one axis."""
+    low, high = span(np.concatenate(densities.rows)[:, 0])
+    x = np.linspace(low, high, CURVE)
+    weighted = np.exp(densities.log_densities(x[:, None])) * densities.priors  # (CURVE, C)
+    series = [
+        Series(label=label, points=[], held_out=[], curve=np.column_stack([x, weighted[:, code]]).tolist(), contours=[])
+        for code, label in enumerate(labels)
+    ]
+    top = 1.05 * float(weighted.max())
+    return Panel(x_label="z0", y_label="density", x_range=[low, high], y_range=[0.0, top], series=series, boundary=[])
+
+
+def held_out_rows(model: Model, max_points: int) -> list[Array]:
+    """Rows by true class, as fits that had not seen them placed them: evenly thinned."""
+    if model.held_out is None:
+        return [np.empty((0, model.projection.shape[1])) for _ in model.classes]
+    every = max(1, math.ceil(len(model.held_out.codes) / max_points))
+    positions, codes = model.held_out.positions[::every], model.held_out.codes[::every]
+    return [positions[codes == code] for code in range(len(model.classes))]
+
+
+def pair_panel(
+    densities: ClassDensities, shown: list[Array], unseen: list[Array], labels: list[Label], pair: tuple[int, int]
+) -> Panel:
+    """Training rows of two components with contours of the class densities."""
+    rows = np.concatenate(densities.rows)
+    x_range, y_range = span(rows[:, 0]), span(rows[:, 1])
+    x, y = np.linspace(x_range[0], x_range[1], GRID), np.linspace(y_range[0], y_range[1], GRID)
+    mesh = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])  # (GRID * GRID, 2), x runs fastest
+    logs = densities.log_densities(mesh)
+    series = []
+    for code, label in enumerate(labels):
+        relative = np.exp(logs[:, code] - logs[:, code].max()).reshape(GRID, GRID)
+        contours = [Contour(level=level, segments=contour(x, y, relative - level)) for level in LEVELS]
+        points, held_out = (rows[code][:, list(pair)].tolist() for rows in (shown, unseen))
+        series.append(Series(label=label, points=points, held_out=held_out, curve=[], contours=contours))
+    boundary = decision_boundary(x, y, densities.log_posteriors(mesh))
+    return Panel(
+        x_label=f"z{pair[0]}", y_label=f"z{pair[1]}", x_range=x_range, y_range=y_range, series=series, boundary=boundary
+    )
+
+
+def span(values: Array) -> list[float]:
+    """The range of values and some room around it."""
+    low, high = float(values.min()), float(values.max())
+    room = MARGIN * (high - low) or 1.0
+    return [low - room, high + room]
+
+
+def decision_boundary(x: Array, y: Array, log_posteriors: Array) -> list[Segment]:
+    """Where each class stops being the most probable one. Of two classes, one tells for both."""
+    n_classes = log_posteriors.shape[1]
+    segments: list[Segment] = []
+    for code in range(1 if n_classes == 2 else n_classes):
+        others = np.delete(log_posteriors, code, axis=1).max(axis=1)
+        segments += contour(x, y, (log_posteriors[:, code] - others).reshape(len(y), len(x)))
+    return segments
+
+
+def contour(x: Array, y: Array, values: Array) -> list[Segment]:
+    """Where values on a grid (y, x) cross zero: marching squares, a segment for each pair of crossed edges."""
+    columns, rows = np.meshgrid(np.arange(len(x) - 1), np.arange(len(y) - 1))
+    corners = [(0, 0), (0, 1), (1, 1), (1, 0)]  # (row, column), around the cell
+    points = []
+    for (row_a, column_a), (row_b, column_b) in zip(corners, corners[1:] + corners[:1], strict=True):
+        a, b = values[rows + row_a, columns + column_a], values[rows + row_b, columns + column_b]
+        crossed = (a > 0) != (b > 0)
+        share = np.divide(a, a - b, out=np.zeros_like(a), where=crossed)
+        x_a, x_b, y_a, y_b = x[columns + column_a], x[columns + column_b], y[rows + row_a], y[rows + row_b]
+        points.append(np.where(crossed, [x_a + share * (x_b - x_a), y_a + share * (y_b - y_a)], np.nan))
+    edges = np.array(points)  # (4 edges, 2 coordinates, rows, columns), NaN where an edge is not crossed
+    segments: list[Segment] = []
+    for cell in edges.reshape(4, 2, -1).transpose(2, 0, 1)[~np.isnan(edges[:, 0]).all(axis=0).ravel()]:
+        crossings = cell[~np.isnan(cell[:, 0])].round(6).tolist()
+        segments += [[*start, *end] for start, end in zip(crossings[::2], crossings[1::2], strict=True)]
+    return segments
+
+
+SIZE, GAP, LEGEND, TOP = 420, 60, 28, 40  # of a panel, between panels, of the legend, of all above the panels
+
+
+def draw(plot: Plot) -> Markup:
+    """The plot as SVG."""
+    n_columns = min(len(plot.panels), 3)
+    n_rows = -(-len(plot.panels) // n_columns)
+    width = n_columns * (SIZE + GAP) + GAP
+    height = n_rows * (SIZE + GAP) + GAP + LEGEND
+    panels = "".join(
+        f'<g transform="translate({GAP + index % n_columns * (SIZE + GAP)} {TOP + index // n_columns * (SIZE + GAP)})">'
+        f"{''.join(draw_panel(panel))}</g>"
+        for index, panel in enumerate(plot.panels)
+    )
+    style = 'font-family="system-ui, sans-serif" font-size="12" fill="#333"'
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return fill(
+        '<svg xmlns="http://www.w3.org/2000/svg" {} {} role="img" aria-label="{}">'
+        '<rect width="100%" height="100%" fill="#fff"/>{}{}</svg>',
+        Markup(size),
+        Markup(style),
+        plot.model_id,
+        join(draw_legend(plot)),
+        Markup(panels),
+    )
+
+
+def draw_legend(plot: Plot) -> Iterator[Markup]:
+    """A dot and a name for each class."""
+    x = GAP
+    for code, series in enumerate(plot.panels[0].series[: len(COLORS)]):
+        name = str(series.label)[:24]
+        yield fill('<circle cx="{}" cy="{}" r="5" fill="{}"/>', x, LEGEND - 8, COLORS[code])
+        yield fill('<text x="{}" y="{}">{}</text>', x + 10, LEGEND - 4, name)
+        x += 34 + 7 * len(name)
+
+
+def draw_panel(panel: Panel) -> Iterator[str]:
+    """Axes, points, contours, boundary."""
+    (x_low, x_high), (y_low, y_high) = panel.x_range, panel.y_range
+
+    def place(x: float, y: float) -> str:
+        return f"{(x - x_low) / (x_high - x_low) * SIZE:.1f} {SIZE - (y - y_low) / (y_high - y_low) * SIZE:.1f}"
+
+    def path(segments: list[Segment]) -> str:
+        return "".join(f"M{place(x1, y1)}L{place(x2, y2)}" for x1, y1, x2, y2 in segments)
+
+    yield f'<rect width="{SIZE}" height="{SIZE}" fill="none" stroke="#bbb"/>'
+    yield from draw_ticks(panel)
+    for code, series in enumerate(panel.series):
+        color = COLORS[code % len(COLORS)]
+        for point in series.points:
+            x, y = place(*point).split()
+            yield f'<circle cx="{x}" cy="{y}" r="2.2" fill="{color}" fill-opacity="0.55"/>'
+        for each in series.contours:
+            opacity = 0.35 + each.level / 2
+            yield f'<path d="{path(each.segments)}" stroke="{color}" stroke-opacity="{opacity:.2f}" fill="none"/>'
+        if series.curve:
+            line = "L".join(place(*point) for point in series.curve)
+            base = f"L{place(x_high, 0.0)}L{place(x_low, 0.0)}Z"
+            yield f'<path d="M{line}{base}" fill="{color}" fill-opacity="0.18" stroke="{color}"/>'
+    if panel.boundary:
+        yield f'<path d="{path(panel.boundary)}" stroke="#111" stroke-width="1.4" stroke-dasharray="5 3" fill="none"/>'
+
+
+def draw_ticks(panel: Panel) -> Iterator[str]:
+    """Round values along each axis, and the axes' names."""
+    for value, share in ticks(panel.x_range):
+        yield f'<text x="{share * SIZE:.0f}" y="{SIZE + 16}" text-anchor="middle" fill="#777">{value:g}</text>'
+    for value, share in ticks(panel.y_range):
+        yield f'<text x="-6" y="{SIZE - share * SIZE + 4:.0f}" text-anchor="end" fill="#777">{value:g}</text>'
+    middle = SIZE / 2
+    yield fill('<text x="{}" y="{}" text-anchor="middle">{}</text>', middle, SIZE + 34, panel.x_label)
+    turned = Markup(f'transform="rotate(-90 -44 {middle})"')
+    yield fill('<text x="-44" y="{}" text-anchor="middle" {}>{}</text>', middle, turned, panel.y_label)
+
+
+def ticks(bounds: list[float]) -> Iterator[tuple[float, float]]:
+    """Multiples of 1, 2 or 5 times a power of ten, each with its place between the bounds."""
+    low, high = bounds
+    rough = (high - low) / 6
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough)
+    for multiple in range(math.ceil(low / step), math.floor(high / step) + 1):
+        yield round(multiple * step, 12), (multiple * step - low) / (high - low)

@@ -1,0 +1,62 @@
+"""Plots: lines where they belong, and nothing of a label that a browser would run."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from melm import MELM
+from melm.model import Model
+from service.pictures import plot
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(60, 3)) - 2, rng.normal(size=(60, 3)) + 2])
+    y = np.repeat(["<script>alert(1)</script>", "b & c"], 60)
+    fitted: Model = MELM(n_starts=1).fit(X, y).model_
+    return fitted
+
+
+def test_contour_follows_the_circle() -> None:
+    x, y = np.linspace(-2, 2, 81), np.linspace(-3, 3, 121)
+    values = 1 - x[None, :] ** 2 - y[:, None] ** 2
+    segments = np.array(plot.contour(x, y, values))
+    np.testing.assert_allclose(np.hypot(segments[:, 0], segments[:, 1]), 1, atol=1e-3)
+    length = np.hypot(segments[:, 2] - segments[:, 0], segments[:, 3] - segments[:, 1]).sum()
+    assert length == pytest.approx(2 * np.pi, rel=1e-3)
+
+
+def test_no_contour_where_nothing_crosses() -> None:
+    grid = np.linspace(0, 1, 5)
+    assert plot.contour(grid, grid, np.ones((5, 5))) == []
+
+
+def test_boundary_is_where_the_prediction_changes(model: Model) -> None:
+    (panel,) = plot.describe(model, "mdl_1").panels
+    segments = np.array(panel.boundary)
+    middles = (segments[:, :2] + segments[:, 2:]) / 2
+    posteriors = np.exp(model.densities.log_posteriors(middles))
+    assert np.median(np.abs(posteriors[:, 0] - 0.5)) < 0.1
+
+
+def test_labels_are_text_in_the_drawing(model: Model) -> None:
+    drawn = plot.draw(plot.describe(model, "mdl_1"))
+    root = ET.fromstring(drawn)  # noqa: S314 (our own drawing)
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert any((text or "").startswith("<script>alert(1)") for text in texts)
+    assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+
+
+def test_points_are_thinned_in_proportion(model: Model) -> None:
+    described = plot.describe(model, "mdl_1", max_points=20)
+    assert described.n_rows == 120
+    assert [len(series.points) for series in described.panels[0].series] == [10, 10]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.2, 4.7), (0.0, 1e-6), (1e9, 1e9 + 5)])
+def test_ticks_are_few_and_inside(low: float, high: float) -> None:
+    ticks = list(plot.ticks([low, high]))
+    assert 3 <= len(ticks) <= 8
+    assert all(0 <= share <= 1 for _, share in ticks)
