@@ -221,19 +221,20 @@ def class_densities(
         for Z in rows:
             Z += (problem.rows.center - offset) @ projection
     smoothing = []
-    for n_rows, covariance in zip(problem.rows.counts, problem.whitening.covariances, strict=True):
-        S = silverman(n_rows, n_components, gamma) ** 2 * V.T @ covariance @ V
+    for size, covariance in zip(problem.rows.sizes, problem.whitening.covariances, strict=True):
+        S = silverman(size, n_components, gamma) ** 2 * V.T @ covariance @ V
         scale = np.sqrt(np.diag(S))
         scale[scale == 0] = 1.0
         smoothing.append(lift(S / np.outer(scale, scale), SMOOTHING_FLOOR)[0] * np.outer(scale, scale))
-    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.rows.counts))
+    weights = None if problem.rows.weights is None else problem.rows.shares
+    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.rows.sizes), weights)
 
 
-def class_priors(priors: Priors, counts: Sequence[int]) -> Array:
+def class_priors(priors: Priors, sizes: Sequence[float]) -> Array:
     """P(c) of each class."""
-    n_classes = len(counts)
+    n_classes = len(sizes)
     if isinstance(priors, str):
-        return np.full(n_classes, 1 / n_classes) if priors == "balanced" else np.array(counts) / sum(counts)
+        return np.full(n_classes, 1 / n_classes) if priors == "balanced" else np.array(sizes) / sum(sizes)
     given = np.asarray(priors, dtype=np.float64)
     if given.shape != (n_classes,) or not np.isfinite(given).all() or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
         raise ValueError(f"priors={list(priors)} must be {n_classes} numbers from 0 to 1 that add up to 1.")

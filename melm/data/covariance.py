@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.rows import blocks
+from melm.data.rows import blocks, column_sums
 from melm.typing import Array
 
 CovarianceKind: TypeAlias = Literal["ledoit_wolf", "empirical"]
@@ -18,33 +18,37 @@ CovarianceKind: TypeAlias = Literal["ledoit_wolf", "empirical"]
 class ClassMoments:
     """What one class contributes: its size, mean, and covariance as measured and as estimated."""
 
-    n_rows: int
+    n_rows: float  # the sum of their weights, where rows have weights
     mean: Array  # (d,)
     empirical: Array  # (d, d), divided by n_rows
     covariance: Array  # (d, d), the estimate that smooths the class
 
 
-def class_moments(rows: npt.NDArray[Any], kind: CovarianceKind, ridge: float = 0.0) -> ClassMoments:
+def class_moments(
+    rows: npt.NDArray[Any], kind: CovarianceKind, ridge: float = 0.0, weights: Array | None = None
+) -> ClassMoments:
     """Moments of one class in two passes over row blocks, so that no second copy of the rows is made.
 
     `ridge` times the identity is added to the estimate: a class then looks as wide as if noise lay on every feature.
+    A row counts as often as its weight says, in Ledoit and Wolf's rule too.
     """
-    n_rows, n_features = rows.shape
+    n_features = rows.shape[1]
+    n_rows = len(rows) if weights is None else float(weights.sum())
     mean = np.zeros(n_features)
-    for block in blocks(n_rows, n_features * 8):
-        mean += rows[block].sum(axis=0, dtype=np.float64)
+    for block in blocks(len(rows), n_features * 8):
+        mean += column_sums(rows[block], weights, block)
     mean /= n_rows
     empirical, fourth = np.zeros((n_features, n_features)), 0.0
-    for block in blocks(n_rows, n_features * 8):
+    for block in blocks(len(rows), n_features * 8):
         centered = rows[block] - mean
-        empirical += centered.T @ centered
-        fourth += float(np.square(np.square(centered).sum(axis=1)).sum())
+        empirical += centered.T @ (centered if weights is None else weights[block, None] * centered)
+        fourth += float(column_sums(np.square(np.square(centered).sum(axis=1)), weights, block))
     empirical /= n_rows
     covariance = empirical if kind == "empirical" else shrink(empirical, fourth / n_rows, n_rows)
     return ClassMoments(n_rows, mean, empirical, covariance + ridge * np.eye(n_features) if ridge else covariance)
 
 
-def shrink(empirical: Array, mean_fourth_power: float, n_rows: int) -> Array:
+def shrink(empirical: Array, mean_fourth_power: float, n_rows: float) -> Array:
     """Ledoit-Wolf's optimal mixture of the empirical covariance and a multiple of the identity.
 
     `mean_fourth_power` is the mean of |x - mean|^4: all that the rule needs of the rows beside their covariance, which

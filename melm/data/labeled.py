@@ -17,6 +17,7 @@ from melm.data.problem import Problem
 from melm.plan import Fold, NothingFitted, Resamples, Selection, hold_out, select
 from melm.tables.encoding import Encoder, needs_encoder
 from melm.tables.table import Table
+from melm.typing import Array
 
 KEPT_BYTES = 2**28  # of prepared problems
 
@@ -36,16 +37,27 @@ class Labeled:
     groups: npt.NDArray[Any] | None = None  # (n,): rows of one group are never divided between folds
     table: Table | None = None  # where X is an encoding of it
     id_name: str | None = None  # of the column that names the rows, which is no feature
+    weights: Array | None = None  # (n,), how often each row counts, above zero; None where each counts once
     _problems: OrderedDict[tuple[Resamples, CovarianceKind, float], Problem] = field(default_factory=OrderedDict)
     _encoders: dict[Resamples, Encoder] = field(default_factory=dict)
 
     @classmethod
-    def check(cls, X: npt.ArrayLike, y: npt.ArrayLike, feature_names: list[str] | None = None) -> Labeled:
-        """Labeled rows from what a user gave."""
+    def check(
+        cls,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        feature_names: list[str] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Labeled:
+        """Labeled rows from what a user gave. A row of weight zero is no row."""
         checked = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
         check_consistent_length(checked, y)
+        weights = check_weights(sample_weight, len(checked))
+        if weights is not None:
+            counting = weights > 0
+            checked, y, weights = checked[counting], column_or_1d(y, warn=True)[counting], weights[counting]
         codes, classes = check_labels(y)
-        return cls(checked, codes, classes, feature_names)
+        return cls(checked, codes, classes, feature_names, weights=weights)
 
     @classmethod
     def of_table(
@@ -114,9 +126,12 @@ class Labeled:
         """The problem of the rows that the resamples leave. Rows that need no encoding of their own are not copied."""
         if resamples and self.encoder(resamples) is self.encoder():
             chosen = self._chosen(resamples)
-            return Problem.prepare(self.X, chosen.codes, len(self.classes), covariance, ridge, chosen.rows)
+            return Problem.prepare(
+                self.X, chosen.codes, len(self.classes), covariance, ridge, chosen.rows, self.weights
+            )
         X, codes = self.training(resamples)
-        return Problem.prepare(X, codes, len(self.classes), covariance, ridge)
+        weights = self.weights if self.weights is None or not resamples else self.weights[self._chosen(resamples).rows]
+        return Problem.prepare(X, codes, len(self.classes), covariance, ridge, weights=weights)
 
     def problem(self, covariance: CovarianceKind, resamples: Resamples = (), ridge: float = 0.0) -> Problem:
         """The problem of the rows that the resamples leave, prepared once and kept while memory allows."""
@@ -140,6 +155,22 @@ def check_labels(y: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], npt.NDArray[An
         label = classes[counts.argmin()]
         raise ValueError(f"Every class needs at least 2 rows, class {label!r} has {counts.min()}.")
     return codes, classes
+
+
+def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Array | None:
+    """How often each row counts (n,); None where each counts once."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, expected one weight for each row, ({n_rows},).")
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(f"sample_weight[{row}] is {weights[row]}: a weight is a finite number, 0 or more.")
+    if not weights.any():
+        raise ValueError("All weights are zero: there is no row to fit.")
+    return None if (weights == 1).all() else weights
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:

@@ -32,11 +32,18 @@ class Problem:
         kind: CovarianceKind,
         ridge: float = 0.0,
         chosen: npt.NDArray[np.intp] | None = None,
+        weights: Array | None = None,
     ) -> Problem:
-        """Rows of X, or those chosen, with class codes 0..n_classes-1, and the covariance that smooths the classes."""
-        rows = Rows.standardize(X, codes, n_classes, chosen)
-        moments = [class_moments(block, kind, ridge) for block in rows.by_class]
-        shares = np.array(rows.counts) / len(codes)
+        """Rows of X, or those chosen, with class codes 0..n_classes-1, and the covariance that smooths the classes.
+
+        `weights` say how often each row of X counts: above zero, for a row that counts never is to be left out.
+        """
+        rows = Rows.standardize(X, codes, n_classes, chosen, weights)
+        moments = [
+            class_moments(block, kind, ridge, None if rows.weights is None else rows.weights[code])
+            for code, block in enumerate(rows.by_class)
+        ]
+        shares = np.array(rows.sizes) / sum(rows.sizes)
         total = np.zeros((X.shape[1], X.shape[1]))
         measured = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, moments, strict=True))
         scale = rows.scale[rows.varying]

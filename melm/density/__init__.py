@@ -72,11 +72,12 @@ class ClassDensities:
             Z = self.rows[code][chosen]
             logs = self.log_densities(Z)
             n_rows, S = len(self.rows[code]), self.smoothing[code]
-            # log((n f(z) - N(0; S)) / (n - 1)), the density without the row's own kernel
+            weight = np.full(len(Z), 1 / n_rows) if self.weights is None else self.weights[code][chosen]
+            # log((f(z) - w N(0; S)) / (1 - w)), the density without the row's own kernel, its whole weight
             own = -np.log(2 * np.pi) * S.shape[0] / 2 - np.linalg.slogdet(S)[1] / 2
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.exp(np.minimum(own - np.log(n_rows) - logs[:, code], 0.0))
-                logs[:, code] += np.log1p(-share) + np.log(n_rows / max(n_rows - 1, 1))
+                share = np.exp(np.minimum(own + np.log(weight) - logs[:, code], 0.0))
+                logs[:, code] += np.log1p(-share) - (np.log1p(-weight) if n_rows > 1 else 0.0)
             joined.append(logs)
             codes.append(np.full(len(Z), code))
         return np.concatenate(codes), self._posteriors(np.concatenate(joined))

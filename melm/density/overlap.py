@@ -12,6 +12,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from scipy.fft import fftn, next_fast_len
 
+from melm.data.rows import equal_shares
 from melm.density import ClassDensities
 from melm.objective.potential.grid import shared_grid
 from melm.objective.potential.spectral import SpectralPotentials
@@ -67,8 +68,9 @@ def class_lattice(densities: ClassDensities) -> Lattice | None:
     if np.prod(shape) > LATTICE_POINTS:
         return None
     rows = [np.delete(Z, grid.far[c], axis=0) if c in grid.far else Z for c, Z in enumerate(densities.rows)]
-    weights = densities.weights and [np.delete(w, grid.far.get(c, [])) for c, w in enumerate(densities.weights)]
-    shares = weights and [w / w.sum() for w in weights]
+    weights = densities.weights or equal_shares(densities.rows)
+    near = [np.delete(own, grid.far.get(c, [])) for c, own in enumerate(weights)]
+    shares = [own / own.sum() for own in near]
     psi = SpectralPotentials(replace(grid, transform=Nonuniform), rows, densities.smoothing, shares).psi
     values = np.empty((n_classes, *shape))
     for c in range(n_classes):

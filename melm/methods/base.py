@@ -95,7 +95,7 @@ class DirectMethod(Method[D]):
 
     def plan(self, data: Labeled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         problem = data.problem(parameters.covariance, resamples)
-        class_priors(parameters.priors, problem.rows.counts)
+        class_priors(parameters.priors, problem.rows.sizes)
         self.check(problem, parameters)
         (result,) = yield Stage("projection", [Unit(f"{name}projection", {}, resamples)])
         if result is None:

@@ -52,7 +52,8 @@ class WhitenedDivergence:
         self.form = form
         self.spectral_tolerance = spectral_tolerance
         self.n_evaluations = 0
-        widths = np.array([silverman(n, n_components, gamma) for n in problem.rows.counts])
+        widths = np.array([silverman(size, n_components, gamma) for size in problem.rows.sizes])
+        self._shares = problem.rows.shares
         self._smoothing = widths[:, None, None] ** 2 * problem.whitening.covariances  # (C, r, r)
         classes = range(len(widths))
         self._pairs = list(combinations_with_replacement(classes, 2))
@@ -119,20 +120,20 @@ class WhitenedDivergence:
             separate = sum(min(cost, grid.cost) if (grid := grids[pair]) else cost for pair, cost in costs.items())
             if separate < together:
                 return {
-                    pair: spectral_potentials(grid, Z, S)
+                    pair: spectral_potentials(grid, Z, S, self._shares)
                     if (grid := grids[pair]) and grid.cost < cost
-                    else ExactPotential(pair, Z, S)
+                    else ExactPotential(pair, Z, S, self._shares)
                     for pair, cost in costs.items()
                 }
         if shared is not None and shared.cost <= pairwise:
-            return dict.fromkeys(self._pairs, spectral_potentials(shared, Z, S))
+            return dict.fromkeys(self._pairs, spectral_potentials(shared, Z, S, self._shares))
         return self._pairwise(Z, S)
 
     def _pairwise(self, Z: list[Array], S: Array) -> dict[Pair, Potentials]:
-        return dict.fromkeys(self._pairs, PairwisePotentials(Z, S))
+        return dict.fromkeys(self._pairs, PairwisePotentials(Z, S, self._shares))
 
     def _exact(self, pairs: list[Pair], Z: list[Array], S: Array, *, near_only: bool = False) -> dict[Pair, Potentials]:
-        return {pair: ExactPotential(pair, Z, S, near_only=near_only) for pair in pairs}
+        return {pair: ExactPotential(pair, Z, S, self._shares, near_only=near_only) for pair in pairs}
 
     def _resolved(self, owners: Mapping[Pair, Potentials], tolerance: float) -> bool:
         """Is the mean similarity far enough above the absolute error of a grid?"""
@@ -155,6 +156,7 @@ class Divergence:
     covariance : "ledoit_wolf" or "empirical"
     form : "auto" picks by cost, "exact" sums over all pairs of rows, "spectral" over frequencies (up to 3 components)
     spectral_tolerance : accuracy of a potential in the spectral form, relative to its peak
+    sample_weight : array of shape (n_samples,), how often each row counts; by default each counts once
 
     Examples
     --------
@@ -177,8 +179,9 @@ class Divergence:
         covariance: CovarianceKind = "ledoit_wolf",
         form: Form = "auto",
         spectral_tolerance: float = SPECTRAL_TOLERANCE,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> None:
-        data = Labeled.check(X, y)
+        data = Labeled.check(X, y, sample_weight=sample_weight)
         self.classes_ = data.classes
         check_option("form", form, get_args(Form))
         check_option("covariance", covariance, get_args(CovarianceKind))
@@ -236,10 +239,14 @@ def divergence(
     gamma: float = 1.0,
     covariance: CovarianceKind = "ledoit_wolf",
     form: Form = "auto",
+    sample_weight: npt.ArrayLike | None = None,
 ) -> float:
     """The Cauchy-Schwarz divergence between the classes of (X, y) after projection by V (n_features, n_components)."""
     n_components = np.shape(V)[1] if np.ndim(V) == 2 else 1
-    return Divergence(X, y, n_components=n_components, gamma=gamma, covariance=covariance, form=form).value(V)
+    objective = Divergence(
+        X, y, n_components=n_components, gamma=gamma, covariance=covariance, form=form, sample_weight=sample_weight
+    )
+    return objective.value(V)
 
 
 def divergence_of(logs: Mapping[Pair, float]) -> float:

@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from melm.data.axes import covariance
 from melm.data.labeled import check_option, check_positive, check_whole
 from melm.data.projection import canonical, orthonormalize
+from melm.data.rows import equal_shares
 from melm.objective.bandwidth import silverman
 from melm.objective.divergence import SPECTRAL_COMPONENTS, SPECTRAL_TOLERANCE
 from melm.objective.potential import Gradient, Potentials
@@ -68,26 +69,27 @@ class KernelEntropy:
         self._X = X
         self._spread = covariance(X)
         self._gamma = gamma
+        self._shares = equal_shares([X])
 
     def value_and_gradient(self, V: Array) -> tuple[float, Array]:
         width = silverman(len(self._X), V.shape[1], self._gamma)
         smoothing = width**2 * self._spread
         Z, S = [self._X @ V], (V.T @ smoothing @ V)[None]
-        potentials = _potentials(Z, S)
+        potentials = _potentials(Z, S, self._shares)
         gradient = Gradient.zeros(Z)
         potentials.add_gradient({SELF: -1.0}, gradient)
         dV: Array = self._X.T @ gradient.rows[0] + 2 * smoothing @ V @ gradient.smoothing[0]
         return -potentials.log_values[SELF], dV
 
 
-def _potentials(Z: list[Array], S: Array) -> Potentials:
+def _potentials(Z: list[Array], S: Array, shares: list[Array]) -> Potentials:
     """The information potential of one class by its cheaper form."""
     n_rows, n_components = Z[0].shape
     cost = exact_cost(n_rows, n_rows, same=True)
     grid = pair_grid(SELF, Z, S, SPECTRAL_TOLERANCE) if n_components <= SPECTRAL_COMPONENTS else None
     if grid is not None and grid.cost < cost:
-        return SpectralPotentials(grid, Z, S)
-    return ExactPotential(SELF, Z, S)
+        return SpectralPotentials(grid, Z, S, shares)
+    return ExactPotential(SELF, Z, S, shares)
 
 
 @dataclass(frozen=True)

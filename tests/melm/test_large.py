@@ -95,9 +95,9 @@ def test_an_evaluation_needs_at_most_half_of_the_data_beside_its_copy(
 @pytest.mark.parametrize("kind", [Separable, Nonuniform])
 def test_partial_sums_over_blocks_add_up(kind: type[Separable] | type[Nonuniform]) -> None:
     Z, basis, shift = np.random.default_rng(0).standard_normal((4000, 2)), np.diag([0.4, 0.5]), np.array([0.1, 0.2])
-    whole = kind(Z, basis, shift, (9, 8), 1e-8).forward()
+    whole = kind(Z, basis, shift, (9, 8), 1e-8).forward(np.full(4000, 1 / 4000))
     blocks = [Z[3000:], Z[:100], Z[1000:3000], Z[100:1000]]
-    total = sum(len(block) / 4000 * kind(block, basis, shift, (9, 8), 1e-8).forward() for block in blocks)
+    total = sum(kind(block, basis, shift, (9, 8), 1e-8).forward(np.full(len(block), 1 / 4000)) for block in blocks)
     np.testing.assert_allclose(total, whole, rtol=0, atol=1e-14)
 
 

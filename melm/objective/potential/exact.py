@@ -31,11 +31,12 @@ class ExactPotential:
         pair: Pair,
         Z: list[Array],
         S: Array,
+        shares: list[Array],
         *,
         near_only: bool = False,
         rows: tuple[Chosen, Chosen] | None = None,
     ) -> None:
-        """Z: projected rows by class; S: smoothing of the classes (C, k, k).
+        """Z: projected rows by class; S: smoothing of the classes (C, k, k); shares: of the rows in their classes.
 
         near_only: skip pairs too far to count. rows: sum over these rows of either class only.
         """
@@ -45,22 +46,18 @@ class ExactPotential:
         A, B = Z[a] @ self._basis, Z[b] @ self._basis
         self._rows: tuple[Chosen, Chosen] = rows or (slice(None), slice(None))
         if near_only:
-            self._rows = _near_rows(A, B)
+            self._rows = _near_rows(A, B, float(shares[a].min() * shares[b].min()))
         itself = a == b and rows is None
         A, B = A[self._rows[0]], B[self._rows[1]]
-        closest, total, self._RA, self._RB = _self_sums(A) if itself else _cross_sums(A, B)
+        wa, wb = shares[a][self._rows[0], None], shares[b][self._rows[1], None]
+        closest, total, self._RA, self._RB = _self_sums(A, wa) if itself else _cross_sums(A, B, wa, wb)
         self._RA /= total
         self._RB /= total
         self._second_moment = A.T @ self._RA + B.T @ self._RB
         n_components = A.shape[1]
         self.log_values = {
             pair: float(
-                np.log(total)
-                - np.log(len(Z[a]))
-                - np.log(len(Z[b]))
-                - closest / 2
-                + np.linalg.slogdet(self._basis)[1]
-                - n_components / 2 * np.log(2 * np.pi)
+                np.log(total) - closest / 2 + np.linalg.slogdet(self._basis)[1] - n_components / 2 * np.log(2 * np.pi)
             )
         }
 
@@ -80,14 +77,18 @@ def exact_cost(n_a: int, n_b: int, same: bool) -> float:
     return 6e-5 + 4e-9 * n_a * n_b / (2 if same else 1)
 
 
-def _cross_sums(A: Array, B: Array) -> tuple[float, float, Array, Array]:
-    """Closest squared distance m, and with K_ij = exp((m - |a_i - b_j|^2) / 2) sums of K_ij and K_ij (a_i - b_j)."""
+def _cross_sums(A: Array, B: Array, wa: Array, wb: Array) -> tuple[float, float, Array, Array]:
+    """Closest squared distance m, and with K_ij = w_i w_j exp((m - |a_i - b_j|^2) / 2) sums of K_ij, K_ij (a_i - b_j).
+
+    The weights are columns (n, 1).
+    """
     closest, total = np.inf, 0.0
-    RA, RB = np.zeros_like(A), np.zeros_like(B)
+    RA, RB = np.empty_like(A), np.zeros_like(B)
+    weighted_A, weighted_B = np.hstack([wa, wa * A]), np.hstack([wb, wb * B])
     size = max(1, BLOCK_PAIRS // len(B))
     for begin in range(0, len(A), size):
-        rows = A[begin : begin + size]
-        K = cdist(rows, B, "sqeuclidean")
+        block = slice(begin, begin + size)
+        K = cdist(A[block], B, "sqeuclidean")
         low = float(K.min())
         if low < closest:
             rescale = np.exp((low - closest) / 2)
@@ -97,34 +98,38 @@ def _cross_sums(A: Array, B: Array) -> tuple[float, float, Array, Array]:
         np.subtract(closest, K, out=K)
         K *= 0.5
         np.exp(K, out=K)
-        sums = K.sum(axis=1)
-        total += float(sums.sum())
-        RA[begin : begin + size] = sums[:, None] * rows - K @ B
-        RB += K.sum(axis=0)[:, None] * B - K.T @ rows
+        over_b, over_a = K @ weighted_B, K.T @ weighted_A[block]
+        total += float(over_a[:, 0] @ wb[:, 0])
+        RA[block] = wa[block] * (over_b[:, :1] * A[block] - over_b[:, 1:])
+        RB += wb * (over_a[:, :1] * B - over_a[:, 1:])
     return closest, total, RA, RB
 
 
-def _self_sums(A: Array) -> tuple[float, float, Array, Array]:
+def _self_sums(A: Array, w: Array) -> tuple[float, float, Array, Array]:
     """The same for a class with itself: the closest pair is a row with itself, and each other pair is met once."""
     total = 0.0
     R = np.zeros_like(A)
+    weighted = np.hstack([w, w * A])
     begin = 0
     while begin < len(A):
         size = max(1, BLOCK_PAIRS // (len(A) - begin))
-        rows, later = A[begin : begin + size], A[begin + size :]
-        K = cdist(rows, A[begin:], "sqeuclidean")
+        block, later = slice(begin, begin + size), slice(begin + size, None)
+        K = cdist(A[block], A[begin:], "sqeuclidean")
         K *= -0.5
         np.exp(K, out=K)
-        sums, beyond = K.sum(axis=1), K[:, size:]
-        total += float(sums.sum() + beyond.sum())
-        R[begin : begin + size] += sums[:, None] * rows - K @ A[begin:]
-        R[begin + size :] += beyond.sum(axis=0)[:, None] * later - beyond.T @ rows
+        onwards, beyond = K @ weighted[begin:], K[:, size:].T @ weighted[block]
+        total += float(onwards[:, 0] @ w[block, 0] + beyond[:, 0] @ w[later, 0])
+        R[block] += w[block] * (onwards[:, :1] * A[block] - onwards[:, 1:])
+        R[later] += w[later] * (beyond[:, :1] * A[later] - beyond[:, 1:])
         begin += size
     return 0.0, total, R, R.copy()
 
 
-def _near_rows(A: Array, B: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Indices of the rows that have a partner near enough, against the closest pair, to matter in the sum."""
+def _near_rows(A: Array, B: Array, least: float) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Indices of the rows that have a partner near enough, against the closest pair, to matter in the sum.
+
+    `least` is the smallest product of the shares of two rows.
+    """
     from_a, from_b = np.asarray(cKDTree(B).query(A)[0]), np.asarray(cKDTree(A).query(B)[0])
-    reach = np.sqrt(from_a.min() ** 2 + 2 * np.log(len(A) * len(B) / NEGLIGIBLE))
+    reach = np.sqrt(from_a.min() ** 2 - 2 * np.log(NEGLIGIBLE * least))
     return np.flatnonzero(from_a <= reach), np.flatnonzero(from_b <= reach)

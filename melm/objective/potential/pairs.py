@@ -23,8 +23,8 @@ BLOCK_PAIRS = 2**16  # pairs held at once: half a megabyte, which stays in a cor
 class PairwisePotentials:
     """log ip of all pairs of classes over all pairs of rows, and its gradient."""
 
-    def __init__(self, Z: Sequence[Array], S: Array) -> None:
-        """Z: projected rows by class; S: smoothing of the classes (C, k, k)."""
+    def __init__(self, Z: Sequence[Array], S: Array, shares: Sequence[Array]) -> None:
+        """Z: projected rows by class; S: smoothing of the classes (C, k, k); shares: of the rows in their classes."""
         self._counts = np.array([len(z) for z in Z])
         self._begins = np.concatenate([[0], np.cumsum(self._counts)])
         n_classes, n_components = S.shape[:2]
@@ -34,7 +34,9 @@ class PairwisePotentials:
         precisions[self._first, self._second] = precisions[self._second, self._first] = bases @ bases.swapaxes(1, 2)
         self._precisions = precisions
         rows = np.concatenate(Z)
-        # By row i and class b: the sum over j in b of K_ij (z_i - z_j). By pair: the sums of K and of K (z_i - z_j)^2.
+        self._shares = np.concatenate(shares)[:, None]
+        # With weighted kernels K. By row i and class b: the sum over j in b of K_ij (z_i - z_j). By pair: the sums of
+        # K and of K (z_i - z_j)^2.
         self._differences = np.empty((len(rows), n_classes, n_components))
         self._totals = np.empty((n_classes, n_classes))
         self._second_moments = np.empty((n_classes, n_classes, n_components, n_components))
@@ -44,8 +46,6 @@ class PairwisePotentials:
         logs = (
             np.log(self._totals[self._first, self._second])
             + largest[self._first, self._second]
-            - np.log(self._counts[self._first])
-            - np.log(self._counts[self._second])
             + np.linalg.slogdet(bases)[1]
             - n_components / 2 * np.log(2 * np.pi)
         )
@@ -56,12 +56,12 @@ class PairwisePotentials:
         begin, end = self._begins[a], self._begins[a + 1]
         counts, starts = self._counts[a:], self._begins[a:-1] - begin
         B = rows[begin:] - rows[begin:end].mean(axis=0)
-        A = B[: end - begin]
+        A, w = B[: end - begin], self._shares[begin:]
         left = _features(A)
         right = _partner_features(B, np.repeat(self._precisions[a, a:], counts, axis=0))
-        ones_and_B = np.concatenate([np.ones((len(B), 1)), B], axis=1)
-        from_a = np.empty((len(A), len(counts), ones_and_B.shape[1]))  # sums of K_ij (1, z_j) over j in b
-        from_b = np.zeros_like(ones_and_B)  # sums of K_ij (1, z_i) over i in a
+        weighted = np.concatenate([w, w * B], axis=1)
+        from_a = np.empty((len(A), len(counts), weighted.shape[1]))  # sums of w_j exp_ij (1, z_j) over j in b
+        from_b = np.zeros_like(weighted)  # sums of w_i exp_ij (1, z_i) over i in a
         largest = np.full(len(counts), -np.inf)
         size = max(1, BLOCK_PAIRS // len(B))
         for row in range(0, len(A), size):
@@ -75,12 +75,13 @@ class PairwisePotentials:
             largest = higher
             K -= np.repeat(largest, counts)
             np.exp(K, out=K)
-            from_b += K.T @ ones_and_B[block]
+            from_b += K.T @ weighted[block]
             for place, (first, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
                 members = slice(first, first + count)
-                from_a[block, place] = K[:, members] @ ones_and_B[members]
+                from_a[block, place] = K[:, members] @ weighted[members]
+        from_a *= w[: len(A), None]
         outward = from_a[:, :, :1] * A[:, None, :] - from_a[:, :, 1:]  # (n_a, C - a, k)
-        inward = from_b[:, :1] * B - from_b[:, 1:]  # (n_b.., k)
+        inward = w * (from_b[:, :1] * B - from_b[:, 1:])  # (n_b.., k)
         self._differences[begin:end, a:] = outward
         self._differences[end:, a] = inward[end - begin :]
         self._totals[a, a:] = self._totals[a:, a] = from_a[:, :, 0].sum(axis=0)

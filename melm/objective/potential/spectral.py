@@ -12,7 +12,7 @@ transformed once; all pairs are then one Gram matrix of the psi_c, and all gradi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -25,12 +25,13 @@ from melm.typing import Array
 class SpectralPotentials:
     """log ip of the pairs of one grid, and its gradient."""
 
-    def __init__(self, grid: Grid, Z: list[Array], S: Array, weights: Sequence[Array | None] | None = None) -> None:
-        """Z: projected rows by class; S: smoothing of the classes (C, k, k); weights: of the rows, equal by default.
+    def __init__(self, grid: Grid, Z: list[Array], S: Array, shares: list[Array]) -> None:
+        """Z: projected rows by class; S: smoothing of the classes (C, k, k); shares: of the rows in their classes.
 
         `psi` holds, by class of the grid, the characteristic function of its density estimate on the grid.
         """
         self._grid, self._classes, T = grid, grid.classes, grid.basis
+        self._shares = shares
         indices = grid.transform.indices(grid.modes)
         shape = tuple(max(index.shape) for index in indices)
         n_components = len(shape)
@@ -47,8 +48,7 @@ class SpectralPotentials:
         ]
         smoothing = (T.T @ S[self._classes] @ T).reshape(-1, n_components**2)
         self._damping = np.exp(-0.5 * (smoothing @ self._products))  # (C, points)
-        shares = [None if weights is None else weights[c] for c in self._classes]
-        spectra = [t.forward(share).ravel() for t, share in zip(self._transforms, shares, strict=True)]
+        spectra = [t.forward(shares[c]).ravel() for t, c in zip(self._transforms, self._classes, strict=True)]
         self._psi = np.stack(spectra) * self._damping  # (C, points)
         self.psi = self._psi.reshape(-1, *shape)
         parts = self._psi.view(np.float64)
@@ -79,7 +79,7 @@ class SpectralPotentials:
                 gradient.smoothing[c] -= T @ (smoothing[place - begin] / 2) @ T.T
                 spectra = (1j * self._frequencies * spectrum).reshape(-1, *self.psi.shape[1:])
                 for block, slopes_in_u in self._transforms[place].backward(spectra):
-                    gradient.rows[c][block] += rotate(slopes_in_u, T.T / len(gradient.rows[c]))
+                    gradient.rows[c][block] += self._shares[c][block, None] * rotate(slopes_in_u, T.T)
 
     def _slopes(self, weights: Mapping[Pair, float]) -> Array:
         """d f / d ip (C, C), zero for pairs that are not asked for; a class with itself counts for both its places."""

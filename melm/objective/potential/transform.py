@@ -32,8 +32,8 @@ CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sor
 class Transform(Protocol):
     """Rows of one class (n, k), seen as angles: rows @ basis - shift, coordinates times frequency steps."""
 
-    def forward(self, weights: Array | None = None) -> Spectrum:
-        """Mean over rows of exp(i m . angles), or their sum by weight, at the held grid indices m."""
+    def forward(self, shares: Array) -> Spectrum:
+        """Sum over rows of share * exp(i m . angles) at the held grid indices m."""
 
     def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:
         """By blocks of rows (m, k): column j is the real part of the sum over m of spectra[j] * exp(i m . angles)."""
@@ -59,13 +59,12 @@ class Separable:
         """How often each held value counts: all but index 0 of the first axis stand for their mirror image too."""
         return _broadcast([np.where(np.arange(modes[0] + 1) > 0, 2.0, 1.0), *(np.ones(1) for _ in modes[1:])])[0]
 
-    def forward(self, weights: Array | None = None) -> Spectrum:
+    def forward(self, shares: Array) -> Spectrum:
         if len(self._tables) == 1:
-            mean: Spectrum = self._tables[0].mean(axis=0) if weights is None else weights @ self._tables[0]
-            return mean
+            sums: Spectrum = np.ascontiguousarray(shares) @ self._tables[0]
+            return sums
         first, second = (table.view(np.float64) for table in self._tables)
-        products = first.T @ second / len(first) if weights is None else (first.T * weights) @ second
-        products = products.reshape(first.shape[1] // 2, 2, -1, 2)
+        products = ((first.T * shares) @ second).reshape(first.shape[1] // 2, 2, -1, 2)
         cc, cs, sc, ss = products[:, 0, :, 0], products[:, 0, :, 1], products[:, 1, :, 0], products[:, 1, :, 1]
         positive, negative = (cc - ss) + 1j * (sc + cs), (cc + ss) + 1j * (sc - cs)
         return np.concatenate([negative[:, :0:-1], positive], axis=1)
@@ -113,12 +112,10 @@ class Nonuniform:
     def multiplicity(modes: Modes) -> Array:
         return np.ones((1,) * len(modes))
 
-    def forward(self, weights: Array | None = None) -> Spectrum:
+    def forward(self, shares: Array) -> Spectrum:
         spectrum: Spectrum = np.zeros(self._shape, dtype=np.complex128)
         for block in self._blocks():
-            n_rows = block.stop - block.start
-            strengths = np.full(n_rows, 1 / len(self._rows)) if weights is None else weights[block]
-            spectrum += self._plan(1, block).execute(strengths.astype(np.complex128))
+            spectrum += self._plan(1, block).execute(shares[block].astype(np.complex128))
         return spectrum
 
     def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:

@@ -8,6 +8,7 @@ from scipy.integrate import dblquad
 from scipy.stats import multivariate_normal
 
 from melm.data.axes import covariance, principal_axes
+from melm.data.rows import equal_shares
 from melm.objective import entropy as entropy_module
 from melm.objective.entropy import (
     SELF,
@@ -144,7 +145,7 @@ def test_the_cheaper_form_is_taken() -> None:
     forms = []
     for n_rows, k in ((50, 2), (20_000, 2), (50, 4)):
         Z, S = [generator.standard_normal((n_rows, k))], 0.1 * np.eye(k)[None]
-        forms.append(entropy_module._potentials(Z, S))
+        forms.append(entropy_module._potentials(Z, S, equal_shares(Z)))
     assert [type(form) for form in forms] == [ExactPotential, SpectralPotentials, ExactPotential]
     assert set(forms[1].log_values) == {SELF}
 

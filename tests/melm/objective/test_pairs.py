@@ -47,12 +47,13 @@ def projected(k: int, apart: float) -> tuple[list[Array], Array]:
 def test_equals_each_pair_by_itself(k: int, apart: float, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "BLOCK_PAIRS", block)
     Z, S = projected(k, apart)
-    together = PairwisePotentials(Z, S)
+    shares = [np.arange(1, n + 1) / (n * (n + 1) / 2) for n in SIZES]
+    together = PairwisePotentials(Z, S, shares)
     weights = {pair: float(np.cos(7 * pair[0] + pair[1])) for pair in together.log_values}
     ours, theirs = Gradient.zeros(Z), Gradient.zeros(Z)
     together.add_gradient(weights, ours)
     for pair, weight in weights.items():
-        alone = ExactPotential(pair, Z, S)
+        alone = ExactPotential(pair, Z, S, shares)
         assert together.log_values[pair] == pytest.approx(alone.log_values[pair], rel=1e-9, abs=1e-9)
         alone.add_gradient({pair: weight}, theirs)
     for mine, other in zip(ours.rows, theirs.rows, strict=True):
