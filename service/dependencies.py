@@ -56,18 +56,25 @@ def authenticate(request: Request, context: Context) -> Principal:
         if request.client is None or request.client.host not in settings.trusted_proxies.split(","):
             raise Unauthenticated(f"{settings.user_header} counts only from a trusted proxy")
         try:
-            return Principal(check_tenant(users[0]), Scope.FIT)
+            user = Principal(check_tenant(users[0]), Scope.FIT)
         except ValueError as error:
             raise Unauthenticated(str(error)) from None
+        limit_rate(context, user.tenant)
+        return user
     if context.keyring.is_open and not settings.user_header:
         return Principal(DEFAULT_TENANT, Scope.ADMIN)
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     principal = context.keyring.find(token.strip()) if scheme.lower() == "bearer" else None
     if principal is None:
         raise Unauthenticated("a known key is needed: Authorization: Bearer KEY")
-    if not context.rate_limit.allows(digest_of(token.strip())):
-        raise TooManyRequests(retry_after_seconds=1)
+    limit_rate(context, token.strip())
     return principal
+
+
+def limit_rate(context: Context, who: str) -> None:
+    """Refuse who asks more often than a key or a user may."""
+    if not context.rate_limit.allows(digest_of(who)):
+        raise TooManyRequests(retry_after_seconds=1)
 
 
 def authorize(request: Request, context: Context, scope: Scope) -> str:

@@ -13,7 +13,7 @@ Exception
     ├── TooLarge                    a body beyond the limit
     ├── UnsupportedMediaType        a body in a media type that no codec reads
     ├── Invalid                     a body that can be parsed but not used, with everything that is wrong
-    └── TooManyRequests             a key that asks more often than it may
+    └── TooManyRequests             a key or user that asks more often than it may
 """
 
 from __future__ import annotations
@@ -145,10 +145,10 @@ class Invalid(RequestError):
 
 
 class TooManyRequests(RequestError):
-    """The key asks more often than it may."""
+    """The key, or the user that a proxy names, asks more often than it may."""
 
     def __init__(self, retry_after_seconds: int) -> None:
-        super().__init__("too many requests with this key", headers={"Retry-After": str(retry_after_seconds)})
+        super().__init__("too many requests", headers={"Retry-After": str(retry_after_seconds)})
 
 
 STATUS: dict[type[Exception], HTTPStatus] = {

@@ -22,21 +22,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from service.commands.terminal import one_line
 from service.security.binding import check_binding
 from service.security.keys import Keyring
 from service.settings import ServiceSettings
 from worker.store.errors import SettingsError
+from worker.store.process import identity, is_dead_here
 
 READY_SECONDS = 60.0
-STOP_SECONDS = {"api": 8.0, "worker": 25.0, "server": 10.0}  # then they are killed
+STOP_SECONDS = {"api": 10.0, "worker": 25.0, "server": 10.0}  # then they are killed
 QUICK_SECONDS = 10.0  # a part that dies sooner than this has not really started
-MAX_QUICK_DEATHS = 5
+QUICK_DEATHS_SAID = 5  # after so many in a row, what the part said last is shown
+MAX_PAUSE_SECONDS = 15.0
 OLDEST_SERVER = 7
+SOCKET = "server.sock"
 MAX_SOCKET_PATH = 100  # the kernel takes 107 bytes
 MEMORY_SHARE = 0.5  # of this machine's memory, for the embedded server
 PR_SET_PDEATHSIG = 1
+SERVER_WARNING = re.compile(r"\d+:\w .+? # (?!WARNING)(.*)")  # WARNING is its advice about this machine's kernel
 COLORS = {"melm": "1", "server": "35", "worker": "36", "api": "32", "warning": "33", "error": "31"}
 
 
@@ -63,6 +68,7 @@ class Part:
     name: str
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
+    inherits: tuple[int, ...] = ()  # open files that it keeps
     process: asyncio.subprocess.Process | None = None
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
@@ -71,8 +77,10 @@ def run(plan: Plan) -> int:
     """Start everything and stay until told to stop; answers the exit code."""
     try:
         check_plan(plan)
-        with locked(plan.data_dir), socket_directory(plan.data_dir) as sockets:
-            return asyncio.run(supervise(plan, parts_of(plan, sockets)))
+        with locked(plan.data_dir) as lock, socket_directory(plan.data_dir) as sockets:
+            check_no_server(sockets / SOCKET)
+            make_private(plan.data_dir)
+            return asyncio.run(supervise(plan, parts_of(plan, sockets, lock)))
     except (UpError, SettingsError) as error:
         say("melm", paint(str(error), "error"))
         return 1
@@ -93,30 +101,70 @@ def check_plan(plan: Plan) -> None:
 
 
 @contextmanager
-def locked(data_dir: Path) -> Iterator[None]:
-    """The data directory for ourselves: two servers on the same files would destroy them."""
+def locked(data_dir: Path) -> Iterator[int]:
+    """The data directory for ourselves: two servers on the same files would destroy them.
+
+    The server inherits the lock that is yielded, and so holds it for as long as it lives, even when we are killed.
+    """
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (data_dir / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UpError(f"Another melm up uses {data_dir}. Choose another place by --data-dir.") from None
-        yield
+    with (data_dir / "lock").open("a+") as lock:
+        deadline = time.monotonic() + STOP_SECONDS["server"]
+        while not is_acquired(lock):
+            lock.seek(0)
+            if not was_killed(lock.read()):
+                raise UpError(f"Another melm up uses {data_dir}. Choose another place by --data-dir.")
+            if time.monotonic() > deadline:
+                raise UpError(f"A melm up was killed, and its server still uses {data_dir}. Wait until it has ended.")
+            time.sleep(0.1)
+        lock.truncate(0)
+        lock.write(identity(os.getpid()))
+        lock.flush()
+        yield lock.fileno()
+
+
+def is_acquired(lock: TextIO) -> bool:
+    """Try to take the lock."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def was_killed(holder: str) -> bool:
+    """Whether the `melm up` that has written its identity into the lock is gone, so that only its server is left."""
+    return holder.count("/") == 2 and is_dead_here(holder)
+
+
+def check_no_server(server_socket: Path) -> None:
+    """Refuse a data directory where somebody else has started a server."""
+    with socket.socket(socket.AF_UNIX) as probe, suppress(FileNotFoundError, ConnectionRefusedError):
+        probe.connect(str(server_socket))
+        raise UpError(f"A server answers at {server_socket} already. Stop it, or name it by --redis-url.")
+
+
+def make_private(data_dir: Path) -> None:
+    """Let nobody else read what is stored, also where an earlier version or another program has made the folder."""
+    os.umask(0o077)
+    files = data_dir / "appendonlydir"
+    for path in (files, *files.glob("*")):
+        with suppress(FileNotFoundError):
+            path.chmod(path.stat().st_mode & 0o700)
 
 
 @contextmanager
 def socket_directory(data_dir: Path) -> Iterator[Path]:
     """Where the server's socket can be: beside the data, or in a short place where that path is too long."""
-    if len(str(data_dir.resolve())) < MAX_SOCKET_PATH - len("/server.sock"):
+    if len(str(data_dir.resolve())) < MAX_SOCKET_PATH - len(f"/{SOCKET}"):
         yield data_dir.resolve()
     else:
         with tempfile.TemporaryDirectory(prefix="melm-") as directory:
             yield Path(directory)
 
 
-def parts_of(plan: Plan, sockets: Path) -> list[Part]:
+def parts_of(plan: Plan, sockets: Path, lock: int) -> list[Part]:
     """The children, in the order in which they start."""
-    server_socket = sockets / "server.sock"
+    server_socket = sockets / SOCKET
     environment = {
         "MELM_REDIS_URL": plan.redis_url or f"unix://{server_socket}",
         "MELM_HOST": plan.host,
@@ -128,7 +176,9 @@ def parts_of(plan: Plan, sockets: Path) -> list[Part]:
     api = Part("api", [sys.executable, "-m", "service"], environment)
     if plan.redis_url is not None:
         return [worker, api]
-    return [Part("server", server_command(plan.data_dir.resolve(), server_socket)), worker, api]
+    environment["MELM_STORE_FOLDER"] = str(plan.data_dir.resolve())
+    command = server_command(plan.data_dir.resolve(), server_socket)
+    return [Part("server", command, inherits=(lock,)), worker, api]
 
 
 def server_command(data_dir: Path, server_socket: Path) -> list[str]:
@@ -167,39 +217,41 @@ def server_version(path: str) -> int:
 
 
 async def supervise(plan: Plan, parts: list[Part]) -> int:
-    """Run the parts until a signal comes, or one of them cannot be kept alive."""
+    """Run the parts until a signal comes."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
-    keepers = [asyncio.create_task(keep_alive(part)) for part in parts]
-    stopped = asyncio.create_task(stop.wait())
-    announced = asyncio.create_task(announce(plan))
+    tasks = [asyncio.create_task(keep_alive(part)) for part in parts] + [asyncio.create_task(announce(plan))]
     try:
-        await asyncio.wait([*keepers, stopped], return_when=asyncio.FIRST_COMPLETED)
-        failed = not stop.is_set()
-        say("melm", "stopping" if not failed else paint("stopping, because a part cannot be kept alive", "error"))
-        return 1 if failed else 0
+        await stop.wait()
+        say("melm", "stopping")
+        return 0
     finally:
-        for task in (*keepers, stopped, announced):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*keepers, stopped, announced, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         for part in reversed(parts):  # the server last, so that the others can give back what they hold
             await end(part)
 
 
 async def keep_alive(part: Part) -> None:
-    """Start a part again whenever it dies; give up when it dies at once, several times in a row."""
+    """Start a part again whenever it dies, without end: a disk that was full has room again, and then all goes on."""
     quick_deaths = 0
-    while quick_deaths < MAX_QUICK_DEATHS:
+    while True:
         began_at = time.monotonic()
-        await start(part)
-        code = await follow(part)
+        try:
+            await start(part)
+            ending = f"ended with {await follow(part)}"
+        except OSError as error:
+            ending = f"cannot be started: {error}"
         quick_deaths = quick_deaths + 1 if time.monotonic() - began_at < QUICK_SECONDS else 0
-        say(part.name, paint(f"ended with {code}; starting it again", "warning"))
-        await asyncio.sleep(min(0.2 * 2**quick_deaths, 5.0))
-    for line in part.last_lines:
-        say(part.name, one_line(line))
+        pause = min(0.2 * 2**quick_deaths, MAX_PAUSE_SECONDS)
+        say(part.name, paint(f"{ending}; starting it again in {pause:.1f} seconds", "warning"))
+        if quick_deaths == QUICK_DEATHS_SAID:
+            for line in part.last_lines:
+                say(part.name, one_line(line))
+        await asyncio.sleep(pause)
 
 
 async def start(part: Part) -> None:
@@ -211,6 +263,7 @@ async def start(part: Part) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        pass_fds=part.inherits,
         limit=1 << 20,
         preexec_fn=die_with_parent if sys.platform == "linux" else None,
     )
@@ -226,15 +279,25 @@ async def follow(part: Part) -> int:
     process = part.process
     if process is None or process.stdout is None:
         raise RuntimeError("the part was not started")
-    async for line in process.stdout:
+    while line := await next_line(process.stdout):
         text = line.decode(errors="replace").rstrip()
         part.last_lines.append(text)
+        if warning := SERVER_WARNING.fullmatch(text):
+            say(part.name, paint(one_line(warning[1]), "warning"))
         with suppress(ValueError):
             entry = json.loads(text)
             if isinstance(entry, dict) and entry.get("level") in ("warning", "error", "critical"):
                 color = "warning" if entry["level"] == "warning" else "error"
                 say(part.name, paint(one_line(str(entry.get("message"))), color))
     return await process.wait()
+
+
+async def next_line(stream: asyncio.StreamReader) -> bytes:
+    """The next line; empty at the end. One without end is no reason to lose sight of the part."""
+    try:
+        return await stream.readline()
+    except ValueError:
+        return b"(a line that is too long)\n"
 
 
 async def end(part: Part) -> None:
@@ -267,9 +330,10 @@ async def announce(plan: Plan) -> None:
 
 
 def answers(address: str) -> bool:
-    """Whether the service says that it is ready."""
+    """Whether the service says that it is ready. It is asked directly, whatever proxy the environment names."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with urllib.request.urlopen(address, timeout=2) as response:  # noqa: S310 (an http address of our own)
+        with direct.open(address, timeout=2) as response:
             return bool(response.status == 200)
     except (OSError, urllib.error.URLError):
         return False

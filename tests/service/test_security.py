@@ -262,6 +262,14 @@ def test_the_rate_limit_is_that_of_all_processes(server: RedisServer, folder: Pa
     assert 2 <= statuses.count(200) <= 2 + 2 * seconds
 
 
+def test_users_of_a_proxy_have_a_rate_limit_each(server: RedisServer, folder: Path) -> None:
+    with api_process(server.url, folder / "users.log", user_header="X-User", requests_per_second=2) as api:
+        with httpx2.Client(base_url=api.url, headers={"X-User": "ada"}) as client:
+            assert 429 in [client.get("/v1/models").status_code for _ in range(20)]
+        with httpx2.Client(base_url=api.url, headers={"X-User": "bob"}) as client:
+            assert client.get("/v1/models").status_code == 200
+
+
 def test_user_named_by_a_trusted_proxy(server: RedisServer, folder: Path) -> None:
     with api_process(server.url, folder / "proxied.log", user_header="X-User", root_path="/melm") as api:
         with httpx2.Client(base_url=api.url, headers={"X-User": "ada"}) as client:

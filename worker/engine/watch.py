@@ -43,6 +43,7 @@ class Watch:
             **client_options(settings),
         )
         self._client = redis.asyncio.Redis(connection_pool=pool)
+        self._slots = asyncio.Semaphore(MAX_CONNECTIONS - 2)  # one is the listener's, one for `ping`
         self._waiters: defaultdict[tuple[str, str], set[asyncio.Event]] = defaultdict(set)
         self._listener: asyncio.Task[None] | None = None
 
@@ -61,7 +62,8 @@ class Watch:
 
     async def ping(self) -> None:
         """Raise StoreUnavailable unless the server answers."""
-        await self._call("PING")
+        with translated():
+            await self._client.ping()
 
     async def fit(self, tenant: str, id: str) -> FitRecord:
         """A fit as it stands now."""
@@ -109,8 +111,10 @@ class Watch:
         raise NotFound("fit", id) if reason is None else Gone("fit", id, reason.decode())
 
     async def _call(self, *command: Any) -> Any:
-        with translated():
-            return await self._client.execute_command(*command)  # type: ignore[no-untyped-call]
+        # Whoever waits for a connection waits here, in turn: the pool takes a long queue for a server that is away.
+        async with self._slots:
+            with translated():
+                return await self._client.execute_command(*command)  # type: ignore[no-untyped-call]
 
     async def _listen(self) -> None:
         """Hear of every fit; after each new connection wake everybody, since something may have been missed."""

@@ -26,7 +26,7 @@ class Store:
         self.connection.call("PING")
 
     def is_full(self) -> bool:
-        """Whether the server nears its memory limit."""
+        """Whether the server nears the end of its memory or its disk."""
         return self.connection.is_full()
 
     def close(self) -> None:

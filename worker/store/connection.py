@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -103,19 +104,29 @@ class Connection:
         return from_timestamp(int(seconds) * 1000 + int(microseconds) // 1000)
 
     def refuse_when_full(self) -> None:
-        """Raise StoreFull when the server nears its memory limit."""
+        """Raise StoreFull when the server nears the end of its memory or its disk."""
         if self.is_full():
             raise StoreFull("The store is nearly full and takes nothing new.")
 
     def is_full(self) -> bool:
-        """Whether the server nears its memory limit. It is asked at most once a second."""
+        """Whether the server nears the end of its memory or its disk. It is asked at most once a second."""
         asked_at, full = self._fullness
         if time.monotonic() - asked_at > 1:
             with translated():
                 memory: Any = self.client.info("memory")
-            full = 0 < memory["maxmemory"] * FULL < memory["used_memory"]
+            full = 0 < memory["maxmemory"] * FULL < memory["used_memory"] or self._lacks_disk(memory["used_memory"])
             self._fullness = (time.monotonic(), full)
         return full
+
+    def _lacks_disk(self, used_bytes: int) -> bool:
+        """Whether the disk has no room to end what runs or for the server to copy all data."""
+        folder = self.settings.store_folder
+        if not folder:
+            return False
+        try:
+            return shutil.disk_usage(folder).free < self.settings.store_reserve_bytes + used_bytes
+        except FileNotFoundError:  # on another machine
+            return False
 
     def tombstone_arguments(self) -> dict[str, Any]:
         """What a script that removes something needs to know."""

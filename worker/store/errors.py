@@ -75,7 +75,7 @@ class StoreUnavailable(ContractError):
 
 
 class StoreFull(StoreUnavailable):
-    """The server is at its memory limit and takes nothing new."""
+    """The server is at the end of its memory or its disk, and takes nothing new."""
 
     retry_after_seconds = 30
 

@@ -21,6 +21,10 @@ class Settings:
 
     redis_url: str = setting("redis://127.0.0.1:6379/0", "The server: redis://, rediss:// or unix://.")
     store_timeout_seconds: float = setting(2.0, "How long one call to the server may take before it counts as away.")
+    store_folder: str = setting("", "The server's data folder, if it is on this machine, so that its disk is watched.")
+    store_reserve_bytes: int = setting(
+        512 << 20, "Disk that stays free beside a copy of all data; with less, nothing new is taken."
+    )
     lease_seconds: float = setting(30.0, "How long a unit of work belongs to a worker that no longer says so.")
     renew_seconds: float = setting(5.0, "How often a worker says so.")
     sweep_seconds: float = setting(5.0, "How often lost work is looked for.")

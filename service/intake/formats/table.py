@@ -106,6 +106,8 @@ def as_labels(y: Array, pointer: str = "/y") -> Array:
         raise Invalid([FieldError(pointer, f"has {y.ndim} dimensions, not 1", "send one label a row")])
     if y.dtype.kind not in "Ufiub":
         raise Invalid([FieldError(pointer, f"holds {y.dtype} values", LABEL_KINDS)])
+    if y.dtype.kind == "u" and y.size and int(y.max()) >= 2**63:
+        raise Invalid([FieldError(pointer, "a label does not fit 64 bits", "send it as text")])
     kinds: dict[str, npt.DTypeLike] = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
     return np.ascontiguousarray(y, dtype=kinds.get(y.dtype.kind))
 

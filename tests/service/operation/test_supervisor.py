@@ -1,6 +1,7 @@
 """`melm up` as a person would use it: one command, everything runs, and everything ends with it."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -50,10 +51,10 @@ class Up:
 
 
 @contextmanager
-def running(data_dir: Path, port: int, *options: str) -> Iterator[Up]:
+def running(data_dir: Path, port: int, *options: str, **variables: str) -> Iterator[Up]:
     """`melm up`, ready."""
     log = data_dir.parent / f"up-{time.time_ns()}.log"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MELM_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MELM_")} | variables
     arguments = ["--port", str(port), "--data-dir", str(data_dir), "--workers", "1", *options]
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -113,6 +114,95 @@ def test_everything_starts_heals_stops_and_remembers(data_dir: Path) -> None:
         assert "Another melm up uses" in second
         up.process.kill()  # not even this leaves an orphan, on Linux
         wait_until(lambda: not any(map(is_running, family)))
+
+
+def test_what_is_stored_is_private_and_a_torn_file_is_said(data_dir: Path) -> None:
+    files = data_dir / "appendonlydir"
+    with running(data_dir, free_port()) as up, httpx2.Client(base_url=up.url, timeout=60) as client:
+        assert client.post("/v1/datasets", json=samples.irises()).status_code == 201
+    (log,) = files.glob("*.incr.aof")
+    os.truncate(log, log.stat().st_size - 10)
+    for path in (files, *files.iterdir()):  # as another program, or version 0.1, has left them
+        path.chmod(0o755)
+    with running(data_dir, free_port(), http_proxy="http://127.0.0.1:9") as up:  # which must not be asked
+        assert "Truncating the AOF" in up.log.read_text()
+    assert not [path for path in (files, *files.iterdir()) if path.stat().st_mode & 0o077]
+
+
+def test_a_server_that_outlives_a_killed_melm_up_keeps_the_data(data_dir: Path) -> None:
+    port = free_port()
+    with running(data_dir, port) as up:
+        server = up.part("-server")
+        assert server is not None
+        os.kill(server, signal.SIGSTOP)  # too busy to notice a signal
+        up.process.kill()
+        up.process.wait()
+        try:
+            assert f"its server still uses {data_dir}" in refused(
+                "--port", str(free_port()), "--data-dir", str(data_dir)
+            )
+        finally:
+            os.kill(server, signal.SIGCONT)
+    with running(data_dir, port):  # it has noticed, and waits no longer than that takes
+        assert not is_running(server)
+
+
+def test_a_server_of_somebody_else_is_not_joined(data_dir: Path) -> None:
+    data_dir.mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(data_dir / "server.sock"))
+        server.listen()
+        assert "A server answers at" in refused("--port", str(free_port()), "--data-dir", str(data_dir))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+def test_a_full_disk_stops_new_work_and_nothing_else(data_dir: Path) -> None:
+    data_dir.mkdir()
+    with (
+        mounted(data_dir, 24 << 20),
+        running(data_dir, free_port(), MELM_STORE_RESERVE_BYTES=str(8 << 20), MELM_MODEL_CHECK_SECONDS="0") as up,
+        httpx2.Client(base_url=up.url, timeout=60) as client,
+    ):
+        fit = samples.fit(client, {"data": samples.irises(), "method": "pca", "validation": None})
+        model = f"/v1/models/{fit['model_id']}"
+        rows = {"X": samples.irises()["X"][:1]}
+        fill(data_dir / "filling", keep_bytes=4 << 20)
+        wait_until(lambda: store_another(client) == 503)
+        assert client.post(f"{model}/predict", json=rows).status_code == 200
+        assert client.delete(f"/v1/datasets/{fit['dataset_id']}").status_code == 204
+
+        fill(data_dir / "more", keep_bytes=0)  # now the server cannot even write a heartbeat, and exits
+        wait_until(lambda: "server ended with" in up.log.read_text(), START_SECONDS)
+        assert client.post(f"{model}/predict", json=rows).status_code == 200
+        wait_until(lambda: up.log.read_text().count("server ended with") > 5, START_SECONDS)
+        for name in ("filling", "more"):
+            (data_dir / name).unlink()
+        wait_until(lambda: ready(client), START_SECONDS)
+        assert store_another(client) == 201
+
+
+def store_another(client: httpx2.Client) -> int:
+    """The status when a dataset is sent that is not there yet."""
+    body = {"X": [[1], [2], [3], [time.time()]], "y": [0, 1, 0, 1]}
+    return client.post("/v1/datasets", json=body).status_code
+
+
+@contextmanager
+def mounted(folder: Path, n_bytes: int) -> Iterator[None]:
+    """A small disk of its own."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def fill(file: Path, keep_bytes: int) -> None:
+    """Take the disk's room, but for some."""
+    with suppress(OSError), file.open("wb") as filling:
+        while shutil.disk_usage(file.parent).free > keep_bytes:
+            filling.write(bytes(4096))
+            filling.flush()
 
 
 def refused(*arguments: str) -> str:

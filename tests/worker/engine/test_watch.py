@@ -117,3 +117,19 @@ def test_what_never_was_is_not_found(tenant: str, settings: Settings) -> None:
     for call in (Watch.fit, Watch.next_events):
         with pytest.raises(NotFound):
             watching(settings, lambda watch, call=call: call(watch, tenant, "fit_none"))  # type: ignore[misc]
+
+
+def test_a_long_queue_for_connections_is_no_outage(
+    store: Engine, tenant: str, settings: Settings, server: RedisServer
+) -> None:
+    """Each look takes a tenth of a second, as with a thousand streams: all together longer than one may."""
+    fit_id = submitted(store, tenant)
+    impatient = replace(settings, store_timeout_seconds=0.5)
+
+    async def use(watch: Watch) -> list[FitRecord]:
+        looks = [asyncio.create_task(watch.fit(tenant, fit_id)) for _ in range(MAX_CONNECTIONS * 40)]
+        for _ in range(10):
+            await asyncio.to_thread(server.client.client_pause, 100)
+        return await asyncio.gather(*looks)
+
+    assert len(watching(impatient, use)) == MAX_CONNECTIONS * 40

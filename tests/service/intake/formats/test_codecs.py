@@ -563,3 +563,11 @@ class TestNegotiation:
         assert codec_for_body("Text/CSV; charset=utf-8").media_type == "text/csv"
         with pytest.raises(UnsupportedMediaType, match="needs a Content-Type"):
             codec_for_body(None)
+
+
+def test_labels_that_do_not_fit_are_refused_and_do_not_wrap() -> None:
+    y = np.array([0, 2**63], np.uint64)
+    with pytest.raises(Invalid) as refusal:
+        CODECS["application/x-npz"].decode(npz(X=np.eye(2), y=y), LIMITS, None)
+    assert refusal.value.errors[0].pointer == "/y"
+    assert CODECS["application/x-npz"].decode(npz(X=np.eye(2), y=y[:1].repeat(2)), LIMITS, None).y is not None
