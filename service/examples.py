@@ -45,6 +45,17 @@ DATASET: dict[str, Any] = {
     "feature_names": NAMES,
     "columns": None,
 }
+ROWS_PAGE: dict[str, Any] = {
+    "dataset_id": DATASET_ID,
+    "n_rows": 4,
+    "row_numbers": [0, 2],
+    "columns": [
+        {"name": "sepal_length", "role": "numeric", "values": [5.1, 6.3]},
+        {"name": "sepal_width", "role": "numeric", "values": [3.5, None]},
+        {"name": "species", "role": "target", "values": CLASSES},
+    ],
+    "next_offset": None,
+}
 FIT_CREATE: dict[str, dict[str, Any]] = {
     "defaults": {"dataset_id": DATASET_ID, "params": {}},
     "chosen": {
@@ -69,6 +80,7 @@ FIT: dict[str, Any] = {
     "method": "melm",
     "params": {"n_components": 1, "gamma": 1.0, "n_starts": 16, "seed": 7},
     "validation": None,
+    "permute_labels": None,
     "progress": {"starts_done": 5, "n_starts": 16, "best_divergence": 6.94, "eta_seconds": 1.2},
     "n_fits": 1,
     "attempts": 1,
@@ -117,6 +129,7 @@ METRICS = 'melm_requests_total{method="POST",route="/v1/models/{model_id}/predic
 
 OF_SCHEMAS: dict[str, dict[str, Any]] = {
     "DatasetOut": DATASET,
+    "RowsPageOut": ROWS_PAGE,
     "FitOut": FIT,
     "EventOut": EVENT,
     "ModelSummary": MODEL_SUMMARY,

@@ -111,7 +111,7 @@ class ColumnOut(BaseModel):
 
 
 class DatasetOut(ResourceOut):
-    """The summary of a dataset; its rows are not given out."""
+    """The summary of a dataset; its rows have an address of their own."""
 
     content_hash: str = Field(description="The canonical hash of the content; docs/http.md says how it is made.")
     n_rows: int
@@ -127,6 +127,24 @@ class DatasetOut(ResourceOut):
     def of(cls, record: DatasetRecord) -> DatasetOut:
         """What a client sees of a record."""
         return cls.model_validate(record.model_dump())
+
+
+class RowsColumn(BaseModel):
+    """Values of one column."""
+
+    name: str
+    role: Role
+    values: list[Label | None] = Field(description="One value a row; null is a missing one.")
+
+
+class RowsPageOut(BaseModel):
+    """Some rows of a dataset, column by column."""
+
+    dataset_id: str
+    n_rows: int = Field(description="Of the whole dataset.")
+    row_numbers: list[int] = Field(description="Counted from 0, in the order of upload.")
+    columns: list[RowsColumn]
+    next_offset: int | None = Field(description="Where the next page begins; null on the last one.")
 
 
 class ValidationIn(BaseModel):
@@ -161,6 +179,13 @@ class FitAsk(BaseModel):
     data: DataIn | None = Field(default=None, description="The rows themselves, instead of `dataset_id`.")
     validation: ValidationIn | None = Field(
         default=ValidationIn(), description="Cross-validation of the whole fit; null switches it off."
+    )
+    permute_labels: int | None = Field(
+        default=None,
+        ge=0,
+        lt=2**63,
+        description="Permute the labels by this seed first: a picture of chance to lay beside the real one. Such a fit "
+        "and its model are marked by the seed, stand in no list, and the model is kept for a day.",
     )
     force: bool = Field(default=False, description="Fit anew even when an equal fit has succeeded before.")
     name: Name | None = None
@@ -209,6 +234,7 @@ class FitOut(ResourceOut):
     method: str
     params: dict[str, Any]
     validation: dict[str, Any] | None
+    permute_labels: int | None = Field(description="The seed of a fit to permuted labels; null of all others.")
     progress: Progress
     n_fits: int = Field(description="How often the whole fit is run at the most, validation included: what it costs.")
     attempts: int = Field(description="How often the fit was begun: 1, and one more for each retry.")

@@ -114,6 +114,7 @@ def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> Fit
         method=ask.method,
         params=params,
         validation=None if fit.validation is None else fit.validation.model_dump(mode="json"),
+        permute_labels=fit.permute_labels,
         n_starts=params.get("n_starts"),
         time_budget_seconds=budget,
         name=fit.name,

@@ -34,15 +34,19 @@ class MelmLibrary:
     def plan(self, fit: FitRecord, data: Labeled) -> Plan[Model]:
         """The plan of a fit."""
         validation = None if fit.validation is None else Validation(**fit.validation)
-        return plan_fit(fit.method, data, _parameters(fit), validation)
+        return plan_fit(fit.method, _labels_of(fit, data), _parameters(fit), validation)
 
     def run(self, fit: FitRecord, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """What one unit gives."""
-        return run_unit(fit.method, data, _parameters(fit), unit, should_stop)
+        return run_unit(fit.method, _labels_of(fit, data), _parameters(fit), unit, should_stop)
 
     def dump(self, model: Model) -> tuple[bytes, dict[str, Any]]:
         """A model's file and its card."""
         return model_file.dump(model), model.card.model_dump(mode="json", exclude_unset=True)
+
+
+def _labels_of(fit: FitRecord, data: Labeled) -> Labeled:
+    return data if fit.permute_labels is None else data.permuted(fit.permute_labels)
 
 
 def _parameters(fit: FitRecord) -> Any:

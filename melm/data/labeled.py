@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -38,8 +38,10 @@ class Labeled:
     table: Table | None = None  # where X is an encoding of it
     id_name: str | None = None  # of the column that names the rows, which is no feature
     weights: Array | None = None  # (n,), how often each row counts, above zero; None where each counts once
+    permute_labels: int | None = None  # the seed by which the codes were permuted
     _problems: OrderedDict[tuple[Resamples, CovarianceKind, float], Problem] = field(default_factory=OrderedDict)
     _encoders: dict[Resamples, Encoder] = field(default_factory=dict)
+    _permuted: Labeled | None = None
 
     @classmethod
     def check(
@@ -76,6 +78,18 @@ class Labeled:
             data.table = table
             data._encoders[()] = encoder
         return data
+
+    def permuted(self, seed: int) -> Labeled:
+        """The same rows with their labels permuted. The last one asked for is kept, with what was prepared from it."""
+        if self._permuted is None or self._permuted.permute_labels != seed:
+            codes = np.random.default_rng(seed).permutation(self.codes)
+            encoders: dict[Resamples, Encoder] = {}
+            if self.table is not None:
+                encoders[()] = self._encoders[()]  # of all rows; those of folds follow the labels
+            self._permuted = replace(
+                self, codes=codes, permute_labels=seed, _problems=OrderedDict(), _encoders=encoders, _permuted=None
+            )
+        return self._permuted
 
     def encoder(self, resamples: Resamples = ()) -> Encoder | None:
         """What encodes the rows for a fit on resamples; None where rows are taken as they are.

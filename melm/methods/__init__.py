@@ -41,7 +41,9 @@ def plan_fit(method: str, data: Labeled, parameters: BaseModel, validation: Vali
     fit_plan = partial(METHODS[method].plan, data, parameters)
     seed = parameters.model_dump()["seed"]
     model = yield from plan_with_evidence(fit_plan, data, validation, seed) if validation else fit_plan()
-    facts = {"validation": model.card.validation, "parameters": parameters.model_dump(mode="json")}
+    facts: dict[str, Any] = {"validation": model.card.validation, "parameters": parameters.model_dump(mode="json")}
+    if data.permute_labels is not None:
+        facts["permute_labels"] = data.permute_labels
     return replace(model, card=with_verdict(model.card.model_copy(update=facts)))
 
 

@@ -280,6 +280,9 @@ class Card(Part):
         default=None, max_length=100, description="Parameters of the method, defaults included."
     )
     verdict: Verdict | None = Field(default=None, description="What the evidence says; cards of 0.1 have none.")
+    permute_labels: int | None = Field(
+        default=None, ge=0, description="The seed of a fit to permuted labels, whose picture shows chance."
+    )
     validation: ValidationResult | None = Field(default=None, description="Null where the fit was not validated.")
     permutation_test: PermutationTest | None = Field(default=None, description="Where it was asked for.")
     stability: Stability | None = Field(default=None, description="Where bootstraps were asked for.")

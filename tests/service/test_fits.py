@@ -317,3 +317,34 @@ def test_the_usual_fit_with_a_hundred_permutations_is_taken(client: httpx2.Clien
     answer = client.post("/v1/fits", json=body)
     assert answer.status_code == 202
     client.post(f"/v1/fits/{answer.json()['id']}/cancel")
+
+
+class TestPermutedLabels:
+    def test_a_decoy_is_marked_and_in_no_list(self, client: httpx2.Client, dataset_id: str) -> None:
+        asked = {"dataset_id": dataset_id, "method": "lda", "validation": None, "name": f"decoy {uuid.uuid4().hex}"}
+        decoy = samples.fit(client, {**asked, "permute_labels": 7})
+        real = samples.fit(client, {**asked, "force": True})
+        assert (decoy["permute_labels"], real["permute_labels"]) == (7, None)
+        listed = [
+            fit["id"] for path in ("", f"&name={asked['name']}", "&status=succeeded") for fit in fits(client, path)
+        ]
+        assert decoy["id"] not in listed
+        assert listed.count(real["id"]) == 3
+        models = {model["id"] for model in client.get("/v1/models?limit=100").json()["data"]}
+        assert real["model_id"] in models
+        assert decoy["model_id"] not in models
+        card = client.get(f"/v1/models/{decoy['model_id']}").json()
+        assert card["card"]["permute_labels"] == 7
+        assert card["expires_at"] is not None
+        assert card["card"]["in_sample"]["leave_one_out_balanced_accuracy"] < 0.6
+
+    def test_each_seed_has_its_own_fit(self, client: httpx2.Client, dataset_id: str) -> None:
+        asked = {"dataset_id": dataset_id, "method": "lda", "validation": None}
+        first, second = (samples.fit(client, {**asked, "permute_labels": seed}) for seed in (1, 2))
+        assert first["id"] != second["id"]
+        assert samples.fit(client, {**asked, "permute_labels": 1})["id"] == first["id"]
+
+
+def fits(client: httpx2.Client, filtered: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(f"/v1/fits?limit=100{filtered}").json()["data"]
+    return found

@@ -54,6 +54,8 @@ class Fits:
         }
         if submission.name is not None:
             meta["name"] = submission.name
+        if submission.permute_labels is not None:
+            meta["permute_labels"] = str(submission.permute_labels)
         if submission.n_starts is not None:
             meta["n_starts"] = str(submission.n_starts)
         if submission.time_budget_seconds is not None:
@@ -106,7 +108,8 @@ class Fits:
         ids = self._connection.page_ids(index, limit, cursor)
         values = self._connection.call_many([("HGETALL", key(tenant, "fit", id, "meta")) for id in ids[:limit]])
         records = [fit_record(id, value) for id, value in zip(ids, values, strict=False) if value]
-        matching = [record for record in records if status is None or record.status is status]
+        listed = [record for record in records if record.permute_labels is None]
+        matching = [record for record in listed if status is None or record.status is status]
         return Page(data=matching, next_cursor=ids[limit - 1] if len(ids) > limit else None)
 
     def cancel(self, tenant: str, id: str, *, keep_best: bool = False) -> tuple[FitRecord, bool]:
@@ -155,7 +158,15 @@ class Fits:
 
 def equal_key(submission: FitSubmission, library_version: str) -> str:
     """What two fits must share to have the same model."""
-    parts = [submission.dataset_hash, submission.method, submission.params, submission.validation, library_version]
+    parts: list[object] = [
+        submission.dataset_hash,
+        submission.method,
+        submission.params,
+        submission.validation,
+        library_version,
+    ]
+    if submission.permute_labels is not None:
+        parts.append(submission.permute_labels)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -185,6 +196,7 @@ def fit_record(id: str, values: Mapping[bytes, bytes]) -> FitRecord:
             "cancel": text.get("cancel", ""),
             "error": FitError.model_validate_json(text["error"]) if "error" in text else None,
             "model_id": text.get("model_id"),
+            "permute_labels": text.get("permute_labels"),
             **times,
         }
     )

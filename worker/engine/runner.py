@@ -173,6 +173,7 @@ class Runner:
             name=fit.name,
             fit_id=fit.id,
             dataset_id=fit.dataset_id,
+            is_decoy=fit.permute_labels is not None,
         )
         return self._end(lease, Status.SUCCEEDED, model=record, card=card, file=file)
 

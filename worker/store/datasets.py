@@ -22,6 +22,7 @@ from worker.store.table_part import TablePart
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
+Codes = npt.NDArray[np.int32]
 BLOCK_BYTES = 4 << 20
 UNFINISHED_SECONDS = 60  # after its last block, a dataset that was never finished vanishes
 
@@ -177,12 +178,9 @@ class Datasets:
             room = make_room(n_value_bytes(record) + len(labels))
             X, codes = _matrices(record, room)
             n_read = 0
-            for index in range(record.n_blocks):
-                file = io.BytesIO(_present(self._connection.call("HGET", place, str(index))))
-                rows = _read(file)
+            for rows, row_codes in self._blocks(tenant, record):
                 X[n_read : n_read + len(rows)] = rows
-                if record.has_part:
-                    codes[n_read : n_read + len(rows)] = _read(file)
+                codes[n_read : n_read + len(rows)] = row_codes
                 n_read += len(rows)
             room[n_value_bytes(record) :] = np.frombuffer(labels, np.uint8)
         except (ValueError, EOFError):
@@ -190,6 +188,48 @@ class Datasets:
         if n_read != record.n_rows:
             raise _damaged(record)
         return view(record, room)
+
+    def blocks(self, tenant: str, record: DatasetRecord) -> Iterator[tuple[Array, Codes]]:
+        """Numbers and codes block by block: a look at all rows that takes the memory of a few of them."""
+        try:
+            yield from self._blocks(tenant, record)
+        except (ValueError, EOFError):
+            raise _damaged(record) from None
+
+    def labels(self, tenant: str, record: DatasetRecord) -> tuple[Array, TablePart | None]:
+        """The labels of all rows, and what else a table has, but for its codes."""
+        place = key(tenant, "dataset", record.id, "blocks")
+        try:
+            file = io.BytesIO(_present(self._connection.call("HGET", place, "labels")))
+            no_codes = np.empty((0, len(record.text_names)), np.int32)
+            return _read(file), _read_part(file, record, no_codes) if record.has_part else None
+        except (ValueError, EOFError):
+            raise _damaged(record) from None
+
+    def take(self, tenant: str, record: DatasetRecord, rows: npt.NDArray[np.intp]) -> tuple[Array, Codes]:
+        """Numbers and codes of some rows, in the order given. Only the blocks in which they lie are read."""
+        n_texts = len(record.text_names)
+        X = np.empty((len(rows), record.n_features - n_texts), record.dtype)
+        codes = np.empty((len(rows), n_texts), np.int32)
+        row_bytes = X.itemsize * X.shape[1] + 4 * n_texts
+        try:
+            for index, block in enumerate(_row_blocks(record.n_rows, row_bytes)):
+                here = np.flatnonzero((rows >= block.start) & (rows < block.stop))
+                if len(here):
+                    numbers, texts = self._block(tenant, record, index)
+                    X[here], codes[here] = numbers[rows[here] - block.start], texts[rows[here] - block.start]
+        except (ValueError, EOFError, IndexError):
+            raise _damaged(record) from None
+        return X, codes
+
+    def _blocks(self, tenant: str, record: DatasetRecord) -> Iterator[tuple[Array, Codes]]:
+        return (self._block(tenant, record, index) for index in range(record.n_blocks))
+
+    def _block(self, tenant: str, record: DatasetRecord, index: int) -> tuple[Array, Codes]:
+        place = key(tenant, "dataset", record.id, "blocks")
+        file = io.BytesIO(_present(self._connection.call("HGET", place, str(index))))
+        X = _read(file)
+        return X, _read(file) if record.has_part else np.empty((len(X), 0), np.int32)
 
 
 def _check_id(id: str) -> None:
@@ -218,7 +258,7 @@ def n_value_bytes(record: DatasetRecord) -> int:
     return record.n_rows * ((record.n_features - n_texts) * np.dtype(record.dtype).itemsize + 4 * n_texts)
 
 
-def _matrices(record: DatasetRecord, room: Bytes) -> tuple[Array, npt.NDArray[np.int32]]:
+def _matrices(record: DatasetRecord, room: Bytes) -> tuple[Array, Codes]:
     n_texts = len(record.text_names)
     n_numbers = record.n_features - n_texts
     end = record.n_rows * n_numbers * np.dtype(record.dtype).itemsize
@@ -248,7 +288,7 @@ def _labels_to_bytes(y: Array, part: TablePart | None) -> bytes:
     return b"".join(map(_to_npy, [y, np.frombuffer(text.encode(), np.uint8), *others]))
 
 
-def _read_part(file: io.BytesIO, record: DatasetRecord, codes: npt.NDArray[np.int32]) -> TablePart:
+def _read_part(file: io.BytesIO, record: DatasetRecord, codes: Codes) -> TablePart:
     text = json.loads(_read(file).tobytes())
     ids, groups = (_read(file) if is_there else None for is_there in text["has"])
     categories = tuple(map(tuple, text["categories"]))

@@ -13,6 +13,8 @@ from worker.store.identifier import new_id
 from worker.store.keys import key
 from worker.store.records import AliasRecord, Idempotency, ModelRecord, Page
 
+DECOY_SECONDS = 86_400.0  # a fit to permuted labels is looked at once
+
 
 class Models:
     """The models and aliases of all tenants."""
@@ -29,13 +31,17 @@ class Models:
         metadata: Mapping[str, str] | None = None,
         fit_id: str | None = None,
         dataset_id: str | None = None,
+        is_decoy: bool = False,
     ) -> ModelRecord:
-        """The record of a model that is about to be stored."""
+        """The record of a model that is about to be stored. A decoy is in no list, so it must not be kept for long."""
         now = self._connection.now()
+        lifetime = self._connection.settings.model_lifetime_seconds
+        if is_decoy:
+            lifetime = min(lifetime or DECOY_SECONDS, DECOY_SECONDS)
         return ModelRecord(
             id=new_id("mdl"),
             created_at=now,
-            expires_at=expiry(now, self._connection.settings.model_lifetime_seconds),
+            expires_at=expiry(now, lifetime),
             name=name,
             metadata=dict(metadata or {}),
             method=method,

@@ -103,6 +103,7 @@ class FitRecord(Resource):
     cancel: str  # "keep_best" or "out_of_time" while such a fit is brought to its early end
     error: FitError | None
     model_id: str | None
+    permute_labels: int | None = None  # the seed of a fit to permuted labels, which no list shows
 
     @property
     def is_active(self) -> bool:
@@ -154,6 +155,7 @@ class FitSubmission(Record):
     method: str
     params: dict[str, Any]
     validation: dict[str, Any] | None = None
+    permute_labels: int | None = None
     n_starts: int | None = None
     time_budget_seconds: float | None = None
     name: str | None = None

@@ -44,3 +44,16 @@ def test_a_fold_is_copied_once() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 1.4 * data.X.nbytes
+
+
+def test_permuted_labels_are_the_same_rows_with_other_labels() -> None:
+    data = labeled(200, np.float64)
+    permuted = data.permuted(3)
+    assert permuted.X is data.X
+    assert np.array_equal(np.bincount(permuted.codes), np.bincount(data.codes))
+    assert not np.array_equal(permuted.codes, data.codes)
+    assert data.permuted(3) is permuted
+    assert np.array_equal(permuted.codes, labeled(200, np.float64).permuted(3).codes)
+    expected = Problem.prepare(data.X, permuted.codes, 3, "ledoit_wolf")
+    found = permuted.problem("ledoit_wolf")
+    assert [rows.tobytes() for rows in found.rows.by_class] == [rows.tobytes() for rows in expected.rows.by_class]

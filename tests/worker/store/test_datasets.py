@@ -46,6 +46,20 @@ def test_many_blocks(store: Engine, tenant: str, monkeypatch: pytest.MonkeyPatch
     assert np.array_equal(store.datasets.load(tenant, record.id).X, X)
 
 
+def test_some_rows_are_read_from_their_blocks_only(
+    store: Engine, tenant: str, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets, "BLOCK_BYTES", 100)
+    X, y = two_blobs()
+    record, _ = store.datasets.create(tenant, X, y)
+    server.client.hdel(f"melm:{{{tenant}}}:dataset:{record.id}:blocks", "4")  # rows 16 to 19
+    found, codes = store.datasets.take(tenant, record, np.array([39, 0, 21, 0]))
+    assert np.array_equal(found, X[[39, 0, 21, 0]])
+    assert codes.shape == (4, 0)
+    with pytest.raises(Damaged):
+        store.datasets.take(tenant, record, np.array([17]))
+
+
 def test_a_table_comes_back_as_it_was(store: Engine, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "BLOCK_BYTES", 100)
     X, y = two_blobs()

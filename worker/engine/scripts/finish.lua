@@ -8,7 +8,9 @@ if lease(a.unit) ~= a.fence then
 end
 if a.status == 'succeeded' then
   redis.call('HSET', key('model', a.model_id), 'record', ARGV[2], 'card', ARGV[3], 'file', ARGV[4])
-  redis.call('ZADD', key('models'), 0, a.model_id)
+  if get('permute_labels') == '' then -- a decoy is in no list
+    redis.call('ZADD', key('models'), 0, a.model_id)
+  end
   if given(a.model_expires_at) then
     redis.call('ZADD', shared('expiries'), a.model_expires_at, member(a.model_id))
   end

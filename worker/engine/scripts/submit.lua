@@ -28,8 +28,10 @@ for field, value in pairs(a.meta) do
 end
 set('created_at', at)
 move('queued')
-redis.call('ZADD', key('fits'), 0, a.fit)
-if a.meta.name then
+if not a.meta.permute_labels then -- a decoy is in no list
+  redis.call('ZADD', key('fits'), 0, a.fit)
+end
+if a.meta.name and not a.meta.permute_labels then
   redis.call('ZADD', key('fits', 'name', a.meta.name), 0, a.fit)
 end
 redis.call('SADD', key('dataset', a.meta.dataset_id, 'fits'), a.fit)
