@@ -21,7 +21,7 @@ from service.inference.model_cache import ModelCache
 from service.operation import logs
 from service.operation.metrics import Metrics, shared_folder
 from service.operation.observation import Observation
-from service.routes import aliases, datasets, fits, inference, methods, models, operation, page, report, samples
+from service.routes import aliases, datasets, fits, inference, methods, models, operation, page, report, rows, samples
 from service.security.keys import Keyring
 from service.security.origin import OriginGuard
 from service.security.rate_limit import RateLimit
@@ -92,6 +92,7 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
         fits,
         methods,
         models,
+        rows,
         report,
         aliases,
         samples,

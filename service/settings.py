@@ -35,6 +35,7 @@ class ServiceSettings(Settings):
     max_time_budget_seconds: float = setting(86_400.0, "The longest time budget of one fit.")
     header_timeout_seconds: float = setting(10.0, "How long the headers of a request may take to arrive.")
     upload_timeout_seconds: float = setting(60.0, "How long a body, or each 16 MiB of it, may take to arrive.")
+    serve_rows: int = setting(1, "Whether the owner of a dataset can read its rows back: 1 or 0.")
     model_cache_bytes: int = setting(256 * 1024 * 1024, "Decoded models that one process keeps in memory.")
     model_check_seconds: float = setting(1.0, "How long a cached model is served unasked whether it still exists.")
 
