@@ -43,6 +43,14 @@ class Parameters(DensityParameters):
     n_components: int = Field(2, ge=1, description="Dimensions of the projection.")
 
 
+class StandardizedParameters(Parameters):
+    """The same, of a method that can see features as they come or standardized."""
+
+    standardize: bool = Field(
+        True, description="Divide each feature by its spread first, so that its unit of measurement does not matter."
+    )
+
+
 P = TypeVar("P", bound=BaseModel)
 
 
@@ -51,7 +59,7 @@ class Method(ABC, Generic[P]):
 
     name: ClassVar[str]
     title: ClassVar[str]  # for people
-    orthonormal: ClassVar[bool]  # are the columns of its projections orthonormal?
+    orthonormal: ClassVar[bool]  # are the columns of its projections orthonormal, for the features that it saw?
     common: ClassVar[bool] = False  # is it one of those that people compare first?
     grid: ClassVar[Mapping[str, Sequence[float]]] = {}  # values worth trying of parameters that shape the projection
     Parameters: type[P]
@@ -114,18 +122,25 @@ class DirectMethod(Method[D]):
 
     def run(self, data: Labeled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         X, codes = data.training(unit.resamples)
-        found = self.project(X.astype(np.float64, copy=False), codes, parameters)
+        X = X.astype(np.float64, copy=False)
+        if isinstance(parameters, StandardizedParameters) and parameters.standardize:
+            found = self._project_standardized(X, codes, parameters)
+        else:
+            found = self.project(X, codes, parameters)
         return {"projection": found.projection, "offset": found.offset, "warnings": list(found.warnings)}
+
+    def _project_standardized(self, X: Array, codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
+        """The map of standardized features, as one of the features themselves."""
+        rows = Rows.standardize(X, np.zeros(len(X), dtype=np.intp), 1)
+        found = self.project(rows.by_class[0], codes, parameters)
+        offset = rows.center.copy()
+        offset[rows.varying] += rows.scale[rows.varying] * found.offset
+        return LinearMap(rows.to_features(found.projection), offset, found.warnings)
 
     def check(self, problem: Problem, parameters: D) -> None:
         """Raise ValueError, before any work is done, where the method cannot fit these rows as the parameters ask."""
         if isinstance(parameters, Parameters):
             check_dimensions(parameters.n_components, problem)
-
-
-def standardize(X: Array) -> Rows:
-    """The rows as one block without regard to classes: `by_class` holds it."""
-    return Rows.standardize(X, np.zeros(len(X), dtype=np.intp), 1)
 
 
 def random_state(seed: int) -> Any:

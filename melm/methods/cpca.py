@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.axes import covariance, principal_axes
-from melm.methods.base import DirectMethod, LinearMap, Parameters
+from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.typing import Array
 
 
-class CpcaParameters(Parameters):
+class CpcaParameters(StandardizedParameters):
     """Of a class PCA fit."""
 
 

@@ -7,12 +7,12 @@ import numpy.typing as npt
 from pydantic import Field
 
 from melm.data.axes import orient
-from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
+from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.methods.convergence import fit_quietly
 from melm.typing import Array
 
 
-class FaParameters(Parameters):
+class FaParameters(StandardizedParameters):
     """Of a factor analysis."""
 
     max_iterations: int = Field(1000, ge=1, description="Of expectation maximization.")
@@ -21,8 +21,8 @@ class FaParameters(Parameters):
 class Fa(DirectMethod[FaParameters]):
     """Common factors behind features that each have a noise of their own. Labels are not used.
 
-    z is the posterior mean of the factors, W^T (W W^T + Psi)^-1 (x - mean), a linear map. The model does not depend on
-    the scale of the features, so they are standardized for the sake of the numbers.
+    z is the posterior mean of the factors, W^T (W W^T + Psi)^-1 (x - mean), a linear map. The scale of the
+    features does not matter; standardized ones are kinder to the numbers.
     """
 
     name = "fa"
@@ -33,13 +33,12 @@ class Fa(DirectMethod[FaParameters]):
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: FaParameters) -> LinearMap:
         from sklearn.decomposition import FactorAnalysis
 
-        rows = standardize(X)
         estimator = FactorAnalysis(parameters.n_components, max_iter=parameters.max_iterations, svd_method="lapack")
-        warnings = fit_quietly(estimator, rows.by_class[0], self.title, parameters.max_iterations)
+        warnings = fit_quietly(estimator, X, self.title, parameters.max_iterations)
         W = estimator.components_.T  # (d, k)
         precise = W / estimator.noise_variance_[:, None]  # Psi^-1 W
         V = precise @ np.linalg.inv(np.eye(W.shape[1]) + W.T @ precise)
-        return LinearMap(orient(rows.to_features(V)), rows.center, warnings)
+        return LinearMap(orient(V), X.mean(axis=0), warnings)
 
 
 METHOD = Fa()

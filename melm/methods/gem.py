@@ -12,11 +12,11 @@ from pydantic import Field
 from scipy.linalg import eigh
 
 from melm.data.axes import orient
-from melm.methods.base import DirectMethod, LinearMap, Parameters
+from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.typing import Array
 
 
-class GemParameters(Parameters):
+class GemParameters(StandardizedParameters):
     """Of a GEM fit."""
 
     ridge: float = Field(
@@ -32,8 +32,8 @@ class Gem(DirectMethod[GemParameters]):
 
     For every ordered pair of classes, generalized eigenvectors v of the second moments M_c = E[x x^T | c]:
     M_a v = s (M_b + ridge trace(M_b) / d I) v. The k with the largest s over all pairs are kept, at length one.
-    Moments are those of the method's own definition: of the features as they come, about zero and not about the mean,
-    so the map has no offset. Constant features are left out.
+    Moments are those of the method's own definition: about zero, which is the mean of standardized features. Of
+    features as they come they are not about the mean, and the map has no offset. Constant features are left out.
     """
 
     name = "gem"

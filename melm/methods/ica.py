@@ -7,12 +7,12 @@ import numpy.typing as npt
 from pydantic import Field
 
 from melm.data.axes import covariance, orient, principal_axes
-from melm.methods.base import DirectMethod, LinearMap, Parameters, random_state
+from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters, random_state
 from melm.methods.convergence import fit_quietly
 from melm.typing import Array
 
 
-class IcaParameters(Parameters):
+class IcaParameters(StandardizedParameters):
     """Of an ICA fit."""
 
     max_iterations: int = Field(1000, ge=1, description="Of the fixed-point iteration.")
@@ -21,8 +21,8 @@ class IcaParameters(Parameters):
 class Ica(DirectMethod[IcaParameters]):
     """Sources that are as independent as a linear map can make them, by FastICA. Labels are not used.
 
-    The rows are whitened to their leading principal components first, so the features are taken as they come. Sources
-    have variance one; the one that moves the features most comes first.
+    The rows are whitened to their leading principal components first. Sources have variance one; the one that moves the
+    features most comes first.
     """
 
     name = "ica"

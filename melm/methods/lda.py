@@ -8,14 +8,14 @@ from pydantic import Field
 
 from melm.data.axes import orient
 from melm.data.problem import Problem
-from melm.methods.base import DensityParameters, DirectMethod, LinearMap
+from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.typing import Array
 
 
-class LdaParameters(DensityParameters):
+class LdaParameters(StandardizedParameters):
     """Of a linear discriminant analysis."""
 
-    n_components: int | None = Field(
+    n_components: int | None = Field(  # type: ignore[assignment]
         None,
         ge=1,
         description="Dimensions of the projection, at most one fewer than there are classes; null: as many, up to 2.",

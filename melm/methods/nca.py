@@ -8,14 +8,14 @@ from pydantic import Field
 
 from melm.data.axes import align, covariance, principal_axes
 from melm.data.problem import Problem
-from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
+from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.methods.convergence import fit_quietly
 from melm.typing import Array
 
 MAX_ROWS = 5_000  # every step compares all pairs: minutes here, and hours not far beyond
 
 
-class NcaParameters(Parameters):
+class NcaParameters(StandardizedParameters):
     """Of a neighborhood components analysis."""
 
     max_iterations: int = Field(100, ge=1, description="Of the optimizer.")
@@ -24,9 +24,9 @@ class NcaParameters(Parameters):
 class Nca(DirectMethod[NcaParameters]):
     """The map in which a row's neighbors are most likely of its own class.
 
-    Distances are softened by an exponential, which features of large scale would saturate, so the features are
-    standardized, as is common practice. The climb begins at the principal components. Neighborhoods do not change when
-    the map is turned; it is turned onto the principal axes of what it shows. At most 5,000 rows.
+    Distances are softened by an exponential, which features of large scale would saturate. The climb begins at the
+    principal components. Neighborhoods do not change when the map is turned; it is turned onto the principal axes of
+    what it shows. At most 5,000 rows.
     """
 
     name = "nca"
@@ -47,8 +47,8 @@ class Nca(DirectMethod[NcaParameters]):
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: NcaParameters) -> LinearMap:
         from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-        rows = standardize(X)
-        (Z,) = rows.by_class
+        center = X.mean(axis=0)
+        Z = X - center
         spread = covariance(Z)
         estimator = NeighborhoodComponentsAnalysis(
             parameters.n_components,
@@ -56,7 +56,7 @@ class Nca(DirectMethod[NcaParameters]):
             max_iter=parameters.max_iterations,
         )
         warnings = fit_quietly(estimator, Z, self.title, parameters.max_iterations, codes)
-        return LinearMap(rows.to_features(align(estimator.components_.T, spread)), rows.center, warnings)
+        return LinearMap(align(estimator.components_.T, spread), center, warnings)
 
 
 METHOD = Nca()

@@ -18,9 +18,12 @@ class NmfParameters(Parameters):
 
 
 class Nmf(DirectMethod[NmfParameters]):
-    """Non-negative parts that add up to the rows, after each feature is shifted to begin at zero. Labels are not used.
+    """Non-negative parts that add up to the rows. Labels are not used.
 
-    z are the least-squares coordinates of a row in the parts H, each of length one: (x - minimum) H^+. On rows that the
+    Each feature is divided by its spread and shifted to begin at zero first: there is no other way to make features
+    non-negative that keeps them alike.
+
+    z are the least-squares coordinates of such a row in the parts H, each of length one. On rows that the
     parts explain they are the non-negative weights of the factorization; unlike these they are linear in x.
     """
 
@@ -32,13 +35,15 @@ class Nmf(DirectMethod[NmfParameters]):
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: NmfParameters) -> LinearMap:
         from sklearn.decomposition import NMF
 
+        spread = X.std(axis=0)
+        scale = np.where(spread > 0, spread, 1.0)
         offset = X.min(axis=0)
         estimator = NMF(
             parameters.n_components, max_iter=parameters.max_iterations, random_state=random_state(parameters.seed)
         )
-        warnings = fit_quietly(estimator, X - offset, self.title, parameters.max_iterations)
+        warnings = fit_quietly(estimator, (X - offset) / scale, self.title, parameters.max_iterations)
         parts = estimator.components_ / np.linalg.norm(estimator.components_, axis=1, keepdims=True)  # (k, d)
-        return LinearMap(np.linalg.pinv(parts), offset, warnings)
+        return LinearMap(np.linalg.pinv(parts) / scale[:, None], offset, warnings)
 
 
 METHOD = Nmf()

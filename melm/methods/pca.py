@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.axes import covariance, principal_axes
-from melm.methods.base import DirectMethod, LinearMap, Parameters
+from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.typing import Array
 
 
-class PcaParameters(Parameters):
+class PcaParameters(StandardizedParameters):
     """Of a PCA fit."""
 
 
 class Pca(DirectMethod[PcaParameters]):
-    """The directions in which all rows together vary most. Labels are not used; features are taken as they come."""
+    """The directions in which all rows together vary most. Labels are not used."""
 
     name = "pca"
     title = "Principal component analysis"

@@ -6,21 +6,20 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.axes import orient
-from melm.methods.base import DirectMethod, LinearMap, Parameters, standardize
+from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.typing import Array
 
 UNRELATED = 1e-10  # covariance with the classes, relative to that of the first component, that counts as none
 
 
-class PlsParameters(Parameters):
+class PlsParameters(StandardizedParameters):
     """Of a partial least squares discriminant analysis."""
 
 
 class Pls(DirectMethod[PlsParameters]):
     """Directions of largest covariance with the classes, each after what the ones before explain is taken out.
 
-    Partial least squares regression (NIPALS) on one indicator column for each class. Features and indicators are
-    standardized, as is common practice.
+    Partial least squares regression (NIPALS) on one indicator column for each class, each of spread one.
     """
 
     name = "pls"
@@ -30,8 +29,8 @@ class Pls(DirectMethod[PlsParameters]):
     Parameters = PlsParameters
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: PlsParameters) -> LinearMap:
-        rows = standardize(X)
-        (residual,) = rows.by_class  # (n, d)
+        center = X.mean(axis=0)
+        residual = X - center  # (n, d)
         indicators = np.eye(int(codes.max()) + 1)[codes]  # (n, C)
         indicators = (indicators - indicators.mean(axis=0)) / indicators.std(axis=0)
         weights: list[Array] = []
@@ -50,7 +49,7 @@ class Pls(DirectMethod[PlsParameters]):
             loadings.append(scores @ residual / (scores @ scores))
             residual = residual - np.outer(scores, loadings[-1])
         W, P = np.column_stack(weights), np.column_stack(loadings)
-        return LinearMap(orient(rows.to_features(W @ np.linalg.inv(P.T @ W))), rows.center)
+        return LinearMap(orient(W @ np.linalg.inv(P.T @ W)), center)
 
 
 METHOD = Pls()

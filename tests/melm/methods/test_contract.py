@@ -23,6 +23,9 @@ from tests.melm.samples import Array, mixture
 QUICK: dict[str, dict[str, Any]] = {"melm": {"n_starts": 2}}
 X, y = mixture([30, 25, 20], 5)
 
+AS_THEY_COME = {"standardize": False}
+STANDARDIZING = [name for name, method in METHODS.items() if "standardize" in method.Parameters.model_fields]
+
 every_method = pytest.mark.parametrize("name", METHODS)
 
 
@@ -70,7 +73,7 @@ def test_equal_seeds_give_equal_bytes_and_leave_the_input_alone(name: str) -> No
 
 @every_method
 def test_columns_are_orthonormal_where_the_method_says_so(name: str) -> None:
-    V = fit_quickly(name).projection
+    V = fit_quickly(name, **(AS_THEY_COME if name in STANDARDIZING else {})).projection
     if METHODS[name].orthonormal:
         np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-12)
     else:
@@ -100,6 +103,20 @@ def test_validation_judges_rows_that_the_fit_has_not_seen(name: str) -> None:
     assert len(held_out["scores"]) == 6
     low, high = held_out["interval"]
     assert 0 <= low <= held_out["balanced_accuracy"] <= high <= 1
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "identity"])
+def test_the_unit_of_a_feature_does_not_matter(name: str) -> None:
+    units = np.array([1e3, 1, 1e-2, 30, 1])
+    labels = [fit_quickly(name, rows).predict(rows) for rows in (X, X * units)]
+    assert (labels[0] == labels[1]).mean() > 0.95
+
+
+@pytest.mark.parametrize("name", STANDARDIZING)
+def test_features_are_taken_as_they_come_where_that_is_asked_for(name: str) -> None:
+    standardized = (X - X.mean(axis=0)) / X.std(axis=0)
+    by_itself, before = fit_quickly(name), fit_quickly(name, standardized, **AS_THEY_COME)
+    np.testing.assert_allclose(by_itself.transform(X), before.transform(standardized), atol=1e-6)
 
 
 def with_constant_columns(X: Array) -> Array:

@@ -25,10 +25,16 @@ def test_a_shift_of_the_features_changes_nothing() -> None:
     np.testing.assert_allclose(Z, Z_shifted, atol=1e-6)
 
 
+def test_the_scale_of_the_features_changes_nothing() -> None:
+    scale = np.array([5.0, 3, 100, 1, 0.7])
+    np.testing.assert_allclose(fit("nmf", X * scale, y).transform(X * scale), fit("nmf", X, y).transform(X), atol=1e-6)
+
+
 def test_coordinates_are_those_of_least_squares() -> None:
     model = fit("nmf", X, y)
-    parts = np.linalg.pinv(model.projection)  # (k, d)
+    spread = X.std(axis=0)
+    parts = np.linalg.pinv(model.projection * spread[:, None])  # (k, d)
     assert (parts > -1e-12).all()
     np.testing.assert_allclose(np.linalg.norm(parts, axis=1), 1)
-    expected = np.linalg.lstsq(parts.T, (X - X.min(axis=0)).T, rcond=None)[0].T
+    expected = np.linalg.lstsq(parts.T, ((X - X.min(axis=0)) / spread).T, rcond=None)[0].T
     np.testing.assert_allclose(model.transform(X), expected, atol=1e-9)
