@@ -18,10 +18,24 @@ from service import openapi, problems
 from service.dependencies import Context
 from service.inference.direct_route import DirectRoutes
 from service.inference.model_cache import ModelCache
+from service.inference.training_rows import TrainingRows
 from service.operation import logs
 from service.operation.metrics import Metrics, shared_folder
 from service.operation.observation import Observation
-from service.routes import aliases, datasets, fits, inference, methods, models, operation, page, report, rows, samples
+from service.routes import (
+    aliases,
+    datasets,
+    fits,
+    inference,
+    methods,
+    models,
+    operation,
+    page,
+    report,
+    rows,
+    samples,
+    separation,
+)
 from service.security.keys import Keyring
 from service.security.origin import OriginGuard
 from service.security.rate_limit import RateLimit
@@ -61,6 +75,7 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
         keyring=Keyring(settings.keys, Path(settings.keys_file) if settings.keys_file else None),
         rate_limit=RateLimit(settings.requests_per_second, folder / "rates" if (folder := shared_folder()) else None),
         models=ModelCache(store, settings.model_cache_bytes, settings.model_check_seconds),
+        training_rows=TrainingRows(store),
         metrics=metrics,
         watch=Watch(settings),
     )
@@ -94,6 +109,7 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
         models,
         rows,
         report,
+        separation,
         aliases,
         samples,
         page,

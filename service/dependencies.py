@@ -12,6 +12,7 @@ from fastapi import Depends, Header, Path, Query, Request
 
 from service.errors import Forbidden, TooManyRequests, Unauthenticated
 from service.inference.model_cache import ModelCache
+from service.inference.training_rows import TrainingRows
 from service.intake.body import read_body
 from service.intake.formats import CODECS
 from service.operation.metrics import Metrics
@@ -34,6 +35,7 @@ class Context:
     keyring: Keyring
     rate_limit: RateLimit
     models: ModelCache
+    training_rows: TrainingRows
     metrics: Metrics
     watch: Watch
 

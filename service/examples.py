@@ -138,6 +138,8 @@ OF_SCHEMAS: dict[str, dict[str, Any]] = {
     "AliasOut": ALIAS,
     "TransformOut": {"model_id": MODEL_ID, "Z": [[0.2], [0.8]]},
     "PredictOut": {"model_id": MODEL_ID, "predictions": CLASSES},
+    "SeparationIn": {"V": [[0.6], [0.8]]},
+    "SeparationOut": {"model_id": MODEL_ID, "divergence": 3.1, "leave_one_out_balanced_accuracy": 0.97},
     "HealthOut": {"status": "ok"},
     "ReadyOut": {
         "status": "ready",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
 from melm.evidence.validation import Validation
 from melm.evidence.verdict import with_verdict
@@ -386,6 +386,24 @@ class ScoreOut(BaseModel):
     divergence: float | None = Field(
         description="Divergence of the classes among these rows; null where it cannot be had."
     )
+
+
+class SeparationIn(BaseModel):
+    """Another projection of a model's features."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    V: Annotated[list[list[FiniteFloat]], Field(min_length=1)] = Field(
+        description="One row a feature, one column a component."
+    )
+
+
+class SeparationOut(BaseModel):
+    """How far apart it keeps the classes of the training rows."""
+
+    model_id: str
+    divergence: float = Field(description="Of the class densities, as in the card.")
+    leave_one_out_balanced_accuracy: float = Field(description="Each row judged by the others, as in the card.")
 
 
 class HealthOut(BaseModel):

@@ -26,6 +26,7 @@ class TrainingFeatures:
 
     X: npt.NDArray[np.float32]  # (m, d)
     row_numbers: npt.NDArray[np.intp]  # (m,), in the dataset
+    codes: npt.NDArray[np.intp]  # (m,), of the classes
     center: Array  # (d,)
     scale: Array  # (d,), zero for constant features
     names: list[str]
@@ -37,6 +38,7 @@ class TrainingFeatures:
         arrays: dict[str, Array] = {
             "X": self.X,
             "row_numbers": self.row_numbers,
+            "codes": self.codes,
             "center": self.center,
             "scale": self.scale,
             "feature_names": np.array(self.names, np.str_),
@@ -59,7 +61,8 @@ def read_features(datasets: Datasets, tenant: str, record: DatasetRecord, model:
     X -= center
     X /= np.where(scale == 0, 1, scale)
     X[:, scale == 0] = 0
-    return TrainingFeatures(X.astype(np.float32), kept, center, scale, model.card.features)
+    codes = np.searchsorted(model.classes, datasets.labels(tenant, record)[0][kept])
+    return TrainingFeatures(X.astype(np.float32), kept, codes, center, scale, model.card.features)
 
 
 def _encoded(

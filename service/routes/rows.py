@@ -68,8 +68,8 @@ def list_rows(
     summary="Get the training rows as the model sees them",
     description="Encoded and standardized, as a float32 matrix. At most "
     f"{training_features.MAX_ROWS:,} rows and {training_features.MAX_CELLS:,} cells: of more, rows drawn at random. "
-    "`application/x-npy` is the matrix `X` alone; `application/x-npz` has `row_numbers` in the dataset, `center`, "
-    "`scale` (zero for a constant feature) and `feature_names` beside it.",
+    "`application/x-npy` is the matrix `X` alone; `application/x-npz` has `row_numbers` in the dataset, `codes` of the "
+    "classes, `center`, `scale` (zero for a constant feature) and `feature_names` beside it.",
     response_class=Response,
     responses={
         200: {"description": "The rows.", "content": {"application/x-npy": BINARY}},
