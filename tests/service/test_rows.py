@@ -155,7 +155,7 @@ def test_a_page_ends_where_it_would_be_too_large(
 
 
 def test_features_are_the_standardized_training_rows(client: httpx2.Client, model_id: str) -> None:
-    X, _ = samples.iris_arrays()
+    X, y = samples.iris_arrays()
     plain = client.get(f"/v1/models/{model_id}/features")
     assert plain.headers["Content-Type"] == "application/x-npy"
     found = np.load(io.BytesIO(plain.content))
@@ -165,6 +165,7 @@ def test_features_are_the_standardized_training_rows(client: httpx2.Client, mode
         io.BytesIO(client.get(f"/v1/models/{model_id}/features", headers={"Accept": "application/x-npz"}).content)
     )
     assert arrays["row_numbers"].tolist() == list(range(150))
+    assert np.unique(y)[arrays["codes"]].tolist() == y.tolist()
     assert arrays["feature_names"].tolist() == samples.FEATURES
     np.testing.assert_allclose(arrays["X"] * arrays["scale"] + arrays["center"], X, atol=1e-5)
 
