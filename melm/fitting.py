@@ -30,7 +30,7 @@ from melm.model import Model
 from melm.model.card import Card, SearchResult, SearchStage, Separation
 from melm.objective.bandwidth import silverman
 from melm.objective.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
-from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, select
+from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, select, within
 from melm.search.climb import StartResult
 from melm.search.race import Found, Search, best_start
 from melm.typing import Array
@@ -58,8 +58,9 @@ class Fitting:
         """Choose the kernel width where there is a choice, run the starts, keep the best, and fit the densities."""
         problem = self.problem(data, resamples)
         check_fits(self.search.n_components, problem)
-        gamma = yield from self._choose_gamma(data, resamples, name)
-        found = yield from self.search.plan(sum(problem.rows.counts), gamma, resamples, name)
+        gamma = yield from within(self._choose_gamma(data, resamples, name), 0, self._share_of_choice())
+        search = self.search.plan(sum(problem.rows.counts), gamma, resamples, name)
+        found = yield from within(search, self._share_of_choice(), 1)
         return self._model(data, problem, gamma, found, resamples), found.in_order()
 
     def run(self, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
@@ -93,6 +94,11 @@ class Fitting:
         if not complete:
             raise NothingFitted("No kernel width could be judged.")
         return max(complete, key=lambda gamma: complete[gamma])
+
+    def _share_of_choice(self) -> float:
+        """Of the work of a fit, what it takes to choose the kernel width."""
+        n_searches = len(self.gammas) * GAMMA_FOLDS if len(self.gammas) > 1 else 0
+        return n_searches / (1 + n_searches)
 
     def _held_out_score(self, data: Labeled, resamples: Resamples, gamma: float, found: Found) -> float:
         problem = self.problem(data, resamples)

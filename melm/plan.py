@@ -11,7 +11,7 @@ when that is nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -135,6 +135,21 @@ class Stage:
 
     name: str
     units: list[Unit]
+    begins: float = 0.0  # the share of the plan's work that is done before this stage,
+    ends: float = 1.0  # and after it: estimates, for progress
+
+
+def within(plan: Plan[T], begins: float, ends: float) -> Plan[T]:
+    """A plan that does this share of a longer one's work."""
+    results: Sequence[Result | None] | None = None
+    width = ends - begins
+    while True:
+        try:
+            stage = next(plan) if results is None else plan.send(results)
+        except StopIteration as end:
+            outcome: T = end.value
+            return outcome
+        results = yield replace(stage, begins=begins + width * stage.begins, ends=begins + width * stage.ends)
 
 
 def gather(plans: Sequence[Plan[T]]) -> Plan[list[T | None]]:
@@ -155,7 +170,13 @@ def gather(plans: Sequence[Plan[T]]) -> Plan[list[T | None]]:
         advance(index, None)
     while stages:
         current = dict(stages)
-        results = yield Stage(next(iter(current.values())).name, [u for stage in current.values() for u in stage.units])
+        together = list(current.values())
+        results = yield Stage(
+            together[0].name,
+            [unit for stage in together for unit in stage.units],
+            min(stage.begins for stage in together),
+            min(stage.ends for stage in together),
+        )
         done = 0
         for index, stage in current.items():
             advance(index, results[done : done + len(stage.units)])

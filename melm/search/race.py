@@ -21,7 +21,7 @@ import numpy as np
 from melm.data.covariance import CovarianceKind
 from melm.data.problem import Problem
 from melm.objective.divergence import Form, WhitenedDivergence
-from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
+from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit, within
 from melm.search.climb import RACE_EVALUATIONS, StartResult, StoppingReason, climb, race_survivors
 from melm.search.sample import sample, sample_sizes
 from melm.search.starts import start_projection
@@ -32,6 +32,8 @@ MISLED = 0.05  # share of the divergence: optima of a sample that gain more on a
 SAMPLE_TOLERANCE = 100  # times the tolerance on all rows: far below the noise of sampling
 HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
 SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
+POLISH_EVALUATIONS = 10  # for each start, after a race; and CLIMB_EVALUATIONS on each larger sample.
+CLIMB_EVALUATIONS = 20  # Both are typical: from them progress is estimated.
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,33 @@ class Search:
         units = _Units(sizes, gamma, resamples, name)
         found = Found()
         limit = RACE_EVALUATIONS if self.race else None
-        yield from self._step(found, units, "start", range(self.n_starts), sizes[0], limit)
+        raced, polished, *grown = self._shares(sizes)
+        starting = self._step(found, units, "start", range(self.n_starts), sizes[0], limit)
+        yield from within(starting, 0, raced)
         if not found.starts:
             raise NothingFitted("No start gave a result.")
         if self.race:
             survivors = found.survivors(range(self.n_starts))
             unfinished = [i for i in survivors if found.starts[i].stopping_reason is StoppingReason.DROPPED]
-            yield from self._step(found, units, "polish", unfinished, sizes[0])
-            for size in sizes[1:]:
-                yield from self._step(found, units, "judge", found.distinct(survivors), size, max_evaluations=1)
+            yield from within(self._step(found, units, "polish", unfinished, sizes[0]), raced, polished)
+            for size, begins, ends in zip(sizes[1:], [polished, *grown], grown, strict=False):
+                judging = self._step(found, units, "judge", found.distinct(survivors), size, max_evaluations=1)
+                yield from within(judging, begins, begins)
                 survivors = found.hopeful()
                 if size < n_rows:
-                    yield from self._step(found, units, "polish", survivors, size)
+                    yield from within(self._step(found, units, "polish", survivors, size), begins, ends)
                 else:
-                    yield from self._finish(found, units, size)
+                    yield from within(self._finish(found, units, size), begins, ends)
         return found
+
+    def _shares(self, sizes: Sequence[int]) -> list[float]:
+        """The share of the work that is done after the race, after its polish, and after each larger sample."""
+        if not self.race:
+            return [1.0, 1.0]
+        on_first = [self.n_starts * RACE_EVALUATIONS, self.n_starts * POLISH_EVALUATIONS]
+        work = [n * sizes[0] for n in on_first] + [CLIMB_EVALUATIONS * size for size in sizes[1:]]
+        shares: list[float] = (np.cumsum(work) / sum(work)).tolist()
+        return shares
 
     def _finish(self, found: Found, units: _Units, n_rows: int) -> Plan[None]:
         """The best converges on all rows, then others that a like gain could take above it.
@@ -77,17 +91,17 @@ class Search:
         """
         judged = found.judged()
         best = best_start(judged, [start.divergence for start in judged])
-        yield from self._step(found, units, "polish", [best.index], n_rows)
+        yield from within(self._step(found, units, "polish", [best.index], n_rows), 0, 0.5)
         reached = found.starts[best.index].divergence
         gain = reached - best.divergence
         others = [s.index for s in judged if s is not best and s.divergence + GENEROSITY * gain > reached]
         if gain > MISLED * reached:
-            yield from self._step(found, units, "polish", others, n_rows)
+            yield from within(self._step(found, units, "polish", others, n_rows), 0.5, 1)
         else:
-            yield from self._step(found, units, "race", others, n_rows, RACE_EVALUATIONS)
+            yield from within(self._step(found, units, "race", others, n_rows, RACE_EVALUATIONS), 0.5, 1)
             winner = max(others, key=lambda index: found.starts[index].divergence, default=best.index)
             if found.starts[winner].divergence > reached:
-                yield from self._step(found, units, "polish", [winner], n_rows)
+                yield from within(self._step(found, units, "polish", [winner], n_rows), 1, 1)
 
     def run(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan. The result holds the divergence on all rows, or that on a sample of them."""

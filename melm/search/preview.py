@@ -1,0 +1,37 @@
+"""The picture while it is searched for: some rows where one start has placed them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.labeled import Labeled
+from melm.data.problem import Problem
+from melm.plan import Result, Unit
+from melm.typing import Array
+
+MAX_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Rows in the projection of a start. Only divergences on equally many rows can be compared."""
+
+    start: int
+    n_judged_rows: int
+    divergence: float
+    rows: npt.NDArray[np.intp]  # (m,), evenly spread over the data set
+    positions: Array  # (m, k)
+
+
+def preview(data: Labeled, problem: Problem, unit: Unit, result: Result) -> Preview | None:
+    """What a unit of the main search has found; None where it has found nothing that can be compared."""
+    n_judged_rows = unit.arguments.get("n_sampled") or sum(problem.rows.counts)
+    divergence = result["divergence" if "divergence" in result else "sample_divergence"]
+    if unit.start is None or not np.isfinite(divergence):
+        return None
+    rows = np.linspace(0, len(data.X) - 1, min(len(data.X), MAX_ROWS)).astype(np.intp)
+    positions = (data.X[rows] - problem.rows.center) @ problem.canonical(result["projection"])
+    return Preview(unit.start, n_judged_rows, divergence, rows, positions)
