@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from fastapi import Depends, Header, Path, Query, Request
 
@@ -158,6 +158,9 @@ async def get_wait_seconds(
 
 
 WaitSeconds: TypeAlias = Annotated[float, Depends(get_wait_seconds)]
+Until: TypeAlias = Annotated[
+    Literal["end", "model"], Query(description="What is waited for: the fit's end, or its model, which comes earlier.")
+]
 
 DatasetId: TypeAlias = Annotated[str, Path(description="A dataset's id.", examples=["ds_01JCZ9V7M3K4N5P6Q7R8S9T0AB"])]
 FitId: TypeAlias = Annotated[str, Path(description="A fit's id.", examples=["fit_01JCZ9V7M3K4N5P6Q7R8S9T0AB"])]

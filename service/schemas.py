@@ -218,10 +218,14 @@ VARIANTS = {name: ask_for(name) for name in METHODS}
 class Progress(BaseModel):
     """How far a fit has come."""
 
+    phase: Literal["search", "evidence"] | None = Field(
+        description="What a running fit is at: its model, or the evidence for it."
+    )
+    share_done: float = Field(ge=0, le=1, description="Of all the work, folds and all; an estimate, 1 at the end.")
     starts_done: int
     n_starts: int | None
     best_divergence: float | None
-    eta_seconds: float | None
+    eta_seconds: float | None = Field(description="What remains at the pace so far; null where that is not known.")
 
 
 class FitOut(ResourceOut):
@@ -242,7 +246,7 @@ class FitOut(ResourceOut):
     started_at: datetime | None
     ended_at: datetime | None
     error: FitError | None
-    model_id: str | None
+    model_id: str | None = Field(description="The model: there before the fit ends, while evidence is gathered.")
     reused: bool = Field(description="Whether an equal fit that had succeeded before is the answer to this request.")
 
     @classmethod
@@ -255,11 +259,23 @@ class FitOut(ResourceOut):
         return cls.model_validate({**record.model_dump(), **extra})
 
 
+class PreviewOut(BaseModel):
+    """Where the best start so far places some of the rows."""
+
+    start: int
+    divergence: float
+    n_judged_rows: int = Field(description="Rows on which the start was judged: a sample, or all.")
+    classes: list[Label]
+    rows: list[int] = Field(description="Which rows of the dataset, from 0.")
+    codes: list[int] = Field(description="The class of each row, as a position in `classes`.")
+    Z: list[list[float]] = Field(description="Each row in the projection.")
+
+
 class EventOut(BaseModel):
     """Something that happened to a fit."""
 
     id: str = Field(description="Ids grow; ask for what comes `after` the last one seen.")
-    type: str = Field(description="queued, started, start_done, best, recovered, succeeded, failed or canceled.")
+    type: str = Field(description="queued, started, start_done, best, model, recovered, succeeded, failed or canceled.")
     at: datetime
     data: dict[str, Any]
 
@@ -283,7 +299,7 @@ class ModelSummary(ResourceOut):
     fit_id: str | None
     dataset_id: str | None
     n_bytes: int
-    digest: str = Field(description="SHA-256 of the model's file.")
+    digest: str = Field(description="SHA-256 of the model's file; changes once, when the evidence comes.")
 
     @classmethod
     def of(cls, record: ModelRecord) -> ModelSummary:

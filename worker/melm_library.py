@@ -9,12 +9,13 @@ from typing import Any
 
 from melm.data.labeled import Labeled
 from melm.evidence.validation import Validation
-from melm.methods import METHODS, plan_fit, run_unit
+from melm.methods import METHODS, plan_evidence, plan_model, run_unit
 from melm.model import Model
 from melm.model import file as model_file
 from melm.plan import Plan, Result, Unit
 from melm.tables.table import Table
 from worker.engine.library import Array
+from worker.engine.units import Preview
 from worker.store.records import DatasetRecord, FitRecord
 from worker.store.table_part import TablePart
 
@@ -32,13 +33,35 @@ class MelmLibrary:
         return Labeled.of_table(table, y, part.groups, part.id_name)
 
     def plan(self, fit: FitRecord, data: Labeled) -> Plan[Model]:
-        """The plan of a fit."""
+        """The plan of a fit's model."""
         validation = None if fit.validation is None else Validation(**fit.validation)
-        return plan_fit(fit.method, _labels_of(fit, data), _parameters(fit), validation)
+        return plan_model(fit.method, _labels_of(fit, data), _parameters(fit), validation)
+
+    def plan_evidence(self, fit: FitRecord, data: Labeled, file: bytes) -> Plan[Model]:
+        """The plan of the evidence for a stored model."""
+        validation = Validation(**(fit.validation or {}))
+        return plan_evidence(fit.method, _labels_of(fit, data), _parameters(fit), validation, model_file.load(file))
 
     def run(self, fit: FitRecord, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """What one unit gives."""
         return run_unit(fit.method, _labels_of(fit, data), _parameters(fit), unit, should_stop)
+
+    def preview(self, fit: FitRecord, data: Labeled, unit: Unit, result: Result) -> Preview | None:
+        """What a unit has found, as the service gives it out."""
+        data = _labels_of(fit, data)
+        found = METHODS[fit.method].preview(data, _parameters(fit), unit, result)
+        if found is None:
+            return None
+        shown = {
+            "start": found.start,
+            "divergence": found.divergence,
+            "n_judged_rows": found.n_judged_rows,
+            "classes": data.classes.tolist(),
+            "rows": found.rows.tolist(),
+            "codes": data.codes[found.rows].tolist(),
+            "Z": [[float(f"{z:.6g}") for z in row] for row in found.positions.tolist()],
+        }
+        return Preview(found.n_judged_rows, found.divergence, json.dumps(shown).encode())
 
     def dump(self, model: Model) -> tuple[bytes, dict[str, Any]]:
         """A model's file and its card."""

@@ -1,4 +1,4 @@
-"""A fit with its evidence: the same fit on folds, on shuffled labels and on rows drawn anew, all side by side."""
+"""The evidence for a model: the same fit on folds, on permuted labels and on bootstrap samples, all side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from melm.evidence.importance import describe_importance
 from melm.evidence.stability import describe_stability
 from melm.evidence.validation import HeldOut, Validation, describe_validation, judge
 from melm.model import HeldOutRows, Model
-from melm.model.card import Card, PermutationTest
+from melm.model.card import Card, Evidence, PermutationTest
 from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, gather
 from melm.typing import Array
 
@@ -23,8 +23,8 @@ UNSTABLE = 0.5  # cosine below which the worst of the redrawn fits lost a direct
 MAX_HELD_OUT_ROWS = 5000  # kept for the picture
 
 
-def plan_with_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed: int) -> Plan[Model]:
-    """The model of all rows, with a card that tells whether its separation is real."""
+def plan_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed: int, model: Model) -> Plan[Model]:
+    """The model, with a card that tells whether its separation is real. What cannot be had is named in the card."""
     splits = validation.splits(data, seed)
     shuffles = [Shuffle(seed + i) for i in range(validation.permutations)]
     draws = [Bootstrap(seed + i) for i in range(validation.bootstraps)]
@@ -32,32 +32,47 @@ def plan_with_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed
     def folds(before: Resamples, name: str) -> list[Plan[Model]]:
         return [fit((*before, fold), f"{name}fold {fold.seed}.{fold.index} ") for fold in splits]
 
-    plans = [fit((), ""), *folds((), "")]
+    plans = folds((), "")
     for shuffle in shuffles:
         name = f"permutation {shuffle.seed} "
         plans += [fit((shuffle,), name), *folds((shuffle,), name)]
     plans += [fit((draw,), f"bootstrap {draw.seed} ") for draw in draws]
-    outcomes = iter((yield from gather(plans)))
+    outcomes = iter((yield from gather([_attempt(plan) for plan in plans])))
 
     def take(count: int) -> list[Model | None]:
         return [next(outcomes) for _ in range(count)]
 
-    (model,) = take(1)
     fold_models = take(len(splits))
-    if model is None:
-        raise NothingFitted("No unit of the fit gave a result.")
     held_out = judge(data, splits, fold_models)
     null = [_null(data, splits, shuffle, take(1 + len(splits))) for shuffle in shuffles]
-    card = model.card.model_copy(
-        update={
-            "validation": describe_validation(held_out) if held_out else None,
-            "permutation_test": _describe_permutations(model, held_out, null) if shuffles else None,
-            "stability": describe_stability(data, model, take(len(draws))) if draws else None,
-            "importance": describe_importance(data, model, splits, fold_models) if held_out else None,
-        }
-    )
+    found = {
+        "validation": describe_validation(held_out) if held_out else None,
+        "permutation_test": _describe_permutations(model, held_out, null) if shuffles else None,
+        "stability": describe_stability(data, model, take(len(draws))) if draws else None,
+        "importance": describe_importance(data, model, splits, fold_models) if held_out else None,
+    }
+    missing = [key for key in asked_evidence(validation) if found[key] is None]
+    card = model.card.model_copy(update={**found, "missing_evidence": missing})
     rows = _held_out_rows(data, model, splits, fold_models) if held_out else None
     return replace(model, card=card.with_warnings(_doubts(card)), held_out=rows)
+
+
+def asked_evidence(validation: Validation) -> list[Evidence]:
+    """The keys of the card that are asked for."""
+    asked: list[Evidence] = ["validation"]
+    if validation.permutations:
+        asked.append("permutation_test")
+    if validation.bootstraps:
+        asked.append("stability")
+    return asked
+
+
+def _attempt(plan: Plan[Model]) -> Plan[Model]:
+    """A fit to a resample. One that cannot be made there leaves the evidence incomplete, and is no error of the fit."""
+    try:
+        return (yield from plan)
+    except ValueError as error:
+        raise NothingFitted(str(error)) from error
 
 
 def _null(

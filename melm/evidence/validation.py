@@ -41,6 +41,12 @@ class Validation:
         """How many times the whole fit is run, the one that is kept included: what the validation costs."""
         return (1 + n_splits) * (1 + self.permutations) + self.bootstraps
 
+    @property
+    def share_of_model(self) -> float:
+        """Of the work of the whole fit, that for the model itself. A fold has fewer rows than there are."""
+        others = (self.n_fits(self.folds * self.repeats) - 1) * (1 - 1 / self.folds)
+        return 1 / (1 + others)
+
 
 @dataclass(frozen=True)
 class HeldOut:

@@ -35,6 +35,12 @@ def with_verdict(card: Card) -> Card:
 def judge_card(card: Card) -> Verdict:
     """The verdict on the fit that a card describes."""
     validation = card.validation
+    if validation is None and card.missing_evidence:
+        return Verdict(
+            level=Level.UNKNOWN,
+            sentence="This model is not judged on held-out rows yet: the picture alone does not show whether it holds.",
+            next="Wait until the fit has ended. Where it has ended early, fit again with validation.",
+        )
     if validation is None:
         return Verdict(
             level=Level.UNKNOWN,

@@ -18,12 +18,13 @@ from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
 from melm.data.labeled import Labeled
-from melm.evidence.resampling import plan_with_evidence
+from melm.evidence import resampling
 from melm.evidence.validation import Validation
-from melm.evidence.verdict import with_verdict
+from melm.evidence.verdict import judge_card
 from melm.methods.base import Method
 from melm.model import Model
-from melm.plan import Plan, Result, Stage, Unit, run_plan
+from melm.model import file as model_file
+from melm.plan import Plan, Result, Stage, Unit, run_plan, within
 
 
 def discover() -> dict[str, Method[Any]]:
@@ -38,13 +39,37 @@ METHODS = discover()
 
 def plan_fit(method: str, data: Labeled, parameters: BaseModel, validation: Validation | None = None) -> Plan[Model]:
     """A fit by the named method, with its evidence where that is asked for."""
-    fit_plan = partial(METHODS[method].plan, data, parameters)
-    seed = parameters.model_dump()["seed"]
-    model = yield from plan_with_evidence(fit_plan, data, validation, seed) if validation else fit_plan()
-    facts: dict[str, Any] = {"validation": model.card.validation, "parameters": parameters.model_dump(mode="json")}
+    model = yield from plan_model(method, data, parameters, validation)
+    if validation is None:
+        return model
+    as_stored = model_file.load(model_file.dump(model))  # as a service sees it then: equal bits, here and there
+    return (yield from plan_evidence(method, data, parameters, validation, as_stored))
+
+
+def plan_model(method: str, data: Labeled, parameters: BaseModel, validation: Validation | None) -> Plan[Model]:
+    """The first part of a fit: its model, which predicts as it will ever do, and a card that says what is to come."""
+    share = 1.0 if validation is None else validation.share_of_model
+    model = yield from within(METHODS[method].plan(data, parameters), 0, share)
+    facts: dict[str, Any] = {"validation": None, "parameters": parameters.model_dump(mode="json")}
+    if validation is not None:
+        facts["missing_evidence"] = resampling.asked_evidence(validation)
     if data.permute_labels is not None:
         facts["permute_labels"] = data.permute_labels
-    return replace(model, card=with_verdict(model.card.model_copy(update=facts)))
+    return _judged(replace(model, card=model.card.model_copy(update=facts)))
+
+
+def plan_evidence(
+    method: str, data: Labeled, parameters: BaseModel, validation: Validation, model: Model
+) -> Plan[Model]:
+    """The second part of a fit: its model with the evidence that was asked for."""
+    fit = partial(METHODS[method].plan, data, parameters)
+    seed = parameters.model_dump()["seed"]
+    evidence = resampling.plan_evidence(fit, data, validation, seed, model)
+    return _judged((yield from within(evidence, validation.share_of_model, 1)))
+
+
+def _judged(model: Model) -> Model:
+    return replace(model, card=model.card.model_copy(update={"verdict": judge_card(model.card)}))
 
 
 def run_unit(

@@ -18,6 +18,7 @@ from melm.data.rows import Rows
 from melm.fitting import assemble, check_dimensions, class_priors
 from melm.model import Model
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
+from melm.search.preview import Preview
 from melm.typing import Array
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -80,6 +81,10 @@ class Method(ABC, Generic[P]):
     @abstractmethod
     def run(self, data: Labeled, parameters: P, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
+
+    def preview(self, data: Labeled, parameters: P, unit: Unit, result: Result) -> Preview | None:
+        """What a unit has found, to be shown while the search goes on; None where that is not worth a picture."""
+        return None
 
 
 @dataclass(frozen=True)

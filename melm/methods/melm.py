@@ -13,6 +13,7 @@ from melm.fitting import GAMMA_FOLDS, GAMMAS, Fitting
 from melm.methods.base import Method, Parameters, PositiveNumber
 from melm.model import Model
 from melm.plan import Plan, Resamples, Result, Unit
+from melm.search.preview import Preview, preview
 
 
 class MelmParameters(Parameters):
@@ -60,6 +61,9 @@ class MelmMethod(Method[MelmParameters]):
 
     def run(self, data: Labeled, parameters: MelmParameters, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         return self._fitting(data, parameters).run(data, unit, should_stop)
+
+    def preview(self, data: Labeled, parameters: MelmParameters, unit: Unit, result: Result) -> Preview | None:
+        return preview(data, self._fitting(data, parameters).problem(data, unit.resamples), unit, result)
 
     def _fitting(self, data: Labeled, parameters: MelmParameters) -> Fitting:
         options = parameters.model_dump()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -255,6 +255,9 @@ class Verdict(Part):
     next: str = Field(max_length=2000, description="What to do next.")
 
 
+Evidence: TypeAlias = Literal["validation", "permutation_test", "stability"]
+
+
 class Card(Part):
     """Everything a model says of itself."""
 
@@ -287,6 +290,11 @@ class Card(Part):
     permutation_test: PermutationTest | None = Field(default=None, description="Where it was asked for.")
     stability: Stability | None = Field(default=None, description="Where bootstraps were asked for.")
     importance: Importance | None = Field(default=None, description="Where the fit was validated.")
+    missing_evidence: list[Evidence] = Field(
+        default_factory=list,
+        max_length=len(get_args(Evidence)),
+        description="Evidence that was asked for and is not there: not yet, or never, where the fit ended early.",
+    )
 
     def with_warnings(self, added: Sequence[str]) -> Card:
         """The card with more to know before trusting the model."""

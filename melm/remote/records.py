@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -19,7 +19,13 @@ class Record:
     @classmethod
     def of(cls: type[R], document: Mapping[str, Any]) -> R:
         """The record of a document."""
-        return cls(**{field.name: read(field.name, document[field.name]) for field in fields(cls)})
+        return cls(
+            **{
+                f.name: read(f.name, document[f.name])
+                for f in fields(cls)
+                if f.name in document or f.default is MISSING
+            }
+        )
 
 
 def read(name: str, value: Any) -> Any:
@@ -55,6 +61,7 @@ class Progress(Record):
     n_starts: int | None
     best_divergence: float | None
     eta_seconds: float | None
+    share_done: float | None = None  # of all the work, folds and all; a service of version 0.1 does not say
 
 
 @dataclass(frozen=True)

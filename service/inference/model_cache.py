@@ -1,4 +1,4 @@
-"""Decoded models in memory: they never change, so that only their existence has to be asked for."""
+"""Decoded models in memory. They predict as they always did; only their evidence may come later, once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from melm.model import Model
 from melm.model import file as model_file
 from worker.store import Store
 from worker.store.errors import Gone, NotFound, StoreUnavailable
+from worker.store.records import ModelRecord
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class CachedModel:
-    """A model, what it weighs, and when it was last known to exist."""
+    """A model, the record that was read with it, and when it was last known to be the stored one."""
 
-    id: str
+    record: ModelRecord
     model: Model
-    n_bytes: int
     checked_at: float
+
+    @property
+    def id(self) -> str:
+        """The model's id."""
+        return self.record.id
 
     @cached_property
     def n_kernels(self) -> int:
@@ -56,14 +61,17 @@ class ModelCache:
         entry = self._entries.get((tenant, model_id))
         return entry if entry and self._clock() - entry.checked_at < self._check_seconds else None
 
-    def get(self, tenant: str, id_or_alias: str) -> CachedModel:
-        """A model by its id or alias, read from the store where it has to be."""
+    def get(self, tenant: str, id_or_alias: str, *, with_evidence: bool = False) -> CachedModel:
+        """A model by its id or alias, read from the store where it has to be.
+
+        With its evidence, the store is asked whether that has come since.
+        """
         model_id = self._resolve(tenant, id_or_alias)
         entry = self._entries.get((tenant, model_id))
         if entry is None:
             return self._load(tenant, model_id)
-        if self._clock() - entry.checked_at >= self._check_seconds:
-            self._check(tenant, entry)
+        if with_evidence or self._clock() - entry.checked_at >= self._check_seconds:
+            entry = self._check(tenant, entry)
         with self._lock:
             if (tenant, model_id) in self._entries:
                 self._entries.move_to_end((tenant, model_id))
@@ -73,7 +81,7 @@ class ModelCache:
         """Forget a model."""
         with self._lock:
             if entry := self._entries.pop((tenant, model_id), None):
-                self._n_bytes -= entry.n_bytes
+                self._n_bytes -= entry.record.n_bytes
 
     def _resolve(self, tenant: str, id_or_alias: str) -> str:
         try:
@@ -86,23 +94,26 @@ class ModelCache:
             self._aliases[tenant, id_or_alias] = model_id
         return model_id
 
-    def _check(self, tenant: str, entry: CachedModel) -> None:
+    def _check(self, tenant: str, entry: CachedModel) -> CachedModel:
         try:
-            self._store.models.get(tenant, entry.id)
+            if self._store.models.get(tenant, entry.id).digest != entry.record.digest:
+                return self._load(tenant, entry.id)
         except StoreUnavailable:
             logger.warning("the store is away; serving %s from memory", entry.id)
         except (NotFound, Gone):
             self.drop(tenant, entry.id)
             raise
         entry.checked_at = self._clock()  # of a store that is away as well: not every request shall wait for it
+        return entry
 
     def _load(self, tenant: str, model_id: str) -> CachedModel:
-        data = self._store.models.file(tenant, model_id)
-        entry = CachedModel(model_id, model_file.load(data), len(data), self._clock())
+        record, data = self._store.models.read(tenant, model_id)
+        entry = CachedModel(record, model_file.load(data), self._clock())
+        self.drop(tenant, model_id)
         with self._lock:
-            self._n_bytes += entry.n_bytes - getattr(self._entries.get((tenant, model_id)), "n_bytes", 0)
+            self._n_bytes += record.n_bytes
             self._entries[tenant, model_id] = entry
             while self._n_bytes > self._max_bytes and len(self._entries) > 1:
                 _, oldest = self._entries.popitem(last=False)
-                self._n_bytes -= oldest.n_bytes
+                self._n_bytes -= oldest.record.n_bytes
         return entry

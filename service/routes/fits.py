@@ -20,12 +20,13 @@ from service.dependencies import (
     FitTenant,
     IdempotencyDep,
     Limit,
+    Until,
     WaitSeconds,
 )
 from service.idempotency import once
 from service.intake.formats import JSON_ONLY, codec_for_body
 from service.openapi import LOCATION, RETRY_AFTER, body, problems
-from service.schemas import VARIANTS, EventOut, EventsOut, FitOut, PageOut
+from service.schemas import VARIANTS, EventOut, EventsOut, FitOut, PageOut, PreviewOut
 from worker.store.errors import StoreUnavailable
 from worker.store.records import FitRecord, Idempotency, Outcome, Status
 
@@ -59,13 +60,14 @@ async def create_fit(
     content: Body,
     idempotency: IdempotencyDep,
     wait_seconds: WaitSeconds,
+    until: Until = "end",
 ) -> Response:
     """Store what is asked for, wake the workers, and wait as long as the client prefers to."""
     codec_for_body(request.headers.get("content-type"), JSON_ONLY)
     record, outcome = await run_in_threadpool(submit, context, tenant, content, idempotency)
     request.scope["fit_id"] = record.id
     if wait_seconds and record.is_active:
-        record = await context.watch.ended(tenant, record.id, wait_seconds)
+        record = await context.watch.ended(tenant, record.id, wait_seconds, until_model=until == "model")
     return await answer(request, context, record, reused=outcome is Outcome.REUSED, accepted=True)
 
 
@@ -122,15 +124,40 @@ def list_fits(
     "/{fit_id}",
     operation_id="getFit",
     summary="Get a fit",
-    description="With `Prefer: wait=N` the answer comes when the fit has ended, or after N seconds.",
+    description="With `Prefer: wait=N` the answer comes when the fit has ended, or after N seconds; with `until=model` "
+    "as soon as its model is there.",
     response_model=FitOut,
     responses={200: {"headers": {"Retry-After": RETRY_AFTER}}, **problems(404, 410, 422)},
 )
 async def get_fit(
-    request: Request, context: ContextDep, tenant: FitTenant, fit_id: FitId, wait_seconds: WaitSeconds
+    request: Request,
+    context: ContextDep,
+    tenant: FitTenant,
+    fit_id: FitId,
+    wait_seconds: WaitSeconds,
+    until: Until = "end",
 ) -> Response:
     """One fit as it stands now, or stands soon."""
-    return await answer(request, context, await context.watch.ended(tenant, fit_id, wait_seconds))
+    record = await context.watch.ended(tenant, fit_id, wait_seconds, until_model=until == "model")
+    return await answer(request, context, record)
+
+
+@router.get(
+    "/{fit_id}/preview",
+    operation_id="getFitPreview",
+    summary="Look at the best start so far",
+    description="Up to 2,000 rows, evenly spread over the dataset, where the best start so far places them. Worth "
+    "asking again after an event `start_done`. 204 before the first start is done, and when the fit has ended.",
+    response_model=PreviewOut,
+    responses={204: {"description": "There is nothing to look at."}, **problems(404, 410)},
+)
+def get_preview(context: ContextDep, tenant: FitTenant, fit_id: FitId) -> Response:
+    """The picture while it is searched for."""
+    content = context.store.fits.preview(tenant, fit_id)
+    headers = {"Cache-Control": "no-cache"}
+    if content is None:
+        return Response(status_code=204, headers=headers)
+    return Response(content, headers=headers, media_type="application/json")
 
 
 @router.get(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ from service.intake.model_import import read_model
 from service.openapi import ETAG, LOCATION, binary_body, problems
 from service.pictures import plot
 from service.schemas import ModelOut, ModelSummary, PageOut
+from worker.store.errors import Gone, NotFound
 from worker.store.records import ModelRecord
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
@@ -104,12 +106,14 @@ def get_model(
     headers = {"ETag": etag(record, "card")}
     if matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    content = ModelOut.with_card(record, context.models.get(tenant, record.id).model).model_dump_json()
+    cached = context.models.get(tenant, record.id, with_evidence=True)
+    headers["ETag"] = etag(cached.record, "card")
+    content = ModelOut.with_card(cached.record, cached.model).model_dump_json()
     return Response(content, headers=headers, media_type="application/json")
 
 
 def etag(record: ModelRecord, kind: str) -> str:
-    """Models never change; an alias may come to name another one."""
+    """Changes once, when the evidence comes; and an alias may come to name another model."""
     return f'"{record.id}-{record.digest[:16]}-{kind}"'
 
 
@@ -153,7 +157,8 @@ def get_model_file(
     if matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     if suffix == "npz":
-        content = context.store.models.file(tenant, record.id)
+        record, content = context.store.models.read(tenant, record.id)
+        headers["ETag"] = etag(record, suffix)
     else:
         model = context.models.get(tenant, record.id).model
         try:
@@ -183,9 +188,13 @@ def get_model_schema(context: ContextDep, tenant: PredictTenant, model_id: Model
     responses=problems(404, 409, 410),
 )
 def delete_model(context: ContextDep, tenant: FitTenant, model_id: ModelId) -> None:
-    """Delete a model; 409 while an alias names it."""
+    """Delete a model; 409 while an alias names it. A fit that gathers evidence for it is canceled."""
+    record = context.store.models.get(tenant, model_id)
     context.store.models.delete(tenant, model_id)
     context.models.drop(tenant, model_id)
+    if record.fit_id is not None:
+        with suppress(NotFound, Gone):
+            context.store.fits.cancel(tenant, record.fit_id)
 
 
 @router.get(
@@ -198,7 +207,7 @@ def get_plot(
     context: ContextDep, tenant: PredictTenant, model_id: ModelId, max_points: MaxPoints = plot.DEFAULT_POINTS
 ) -> plot.Plot:
     """Densities for one component, scatter with contours and boundary for two, pairs for more."""
-    cached = context.models.get(tenant, model_id)
+    cached = context.models.get(tenant, model_id, with_evidence=True)
     return plot.describe(cached.model, cached.id, max_points)
 
 
@@ -219,5 +228,5 @@ def get_plot_svg(
     context: ContextDep, tenant: PredictTenant, model_id: ModelId, max_points: MaxPoints = plot.DEFAULT_POINTS
 ) -> Response:
     """The same as a drawing."""
-    cached = context.models.get(tenant, model_id)
+    cached = context.models.get(tenant, model_id, with_evidence=True)
     return Response(plot.draw(plot.describe(cached.model, cached.id, max_points)), media_type="image/svg+xml")

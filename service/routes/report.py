@@ -33,9 +33,8 @@ def get_report(request: Request, context: ContextDep, tenant: PredictTenant, mod
     media_type = preferred(accept, TYPES)
     if media_type is None:
         raise NotAcceptable(accept, TYPES)
-    record = context.store.models.get(tenant, model_id)
-    model = context.models.get(tenant, record.id).model
-    out = ModelOut.with_card(record, model)
-    content = report.render(out, model) if media_type == "text/html" else out.model_dump_json()
-    disposition = f'inline; filename="{record.id}.{media_type.rpartition("/")[2]}"'
+    cached = context.models.get(tenant, model_id, with_evidence=True)
+    out = ModelOut.with_card(cached.record, cached.model)
+    content = report.render(out, cached.model) if media_type == "text/html" else out.model_dump_json()
+    disposition = f'inline; filename="{cached.id}.{media_type.rpartition("/")[2]}"'
     return Response(content, media_type=media_type, headers={"Vary": "Accept", "Content-Disposition": disposition})

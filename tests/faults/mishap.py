@@ -28,7 +28,7 @@ from worker.store.settings import Settings
 MOMENTS: dict[str, tuple[type, str]] = {
     "claim": (Units, "claim"),
     "complete": (Units, "complete"),
-    "finish": (Units, "finish"),
+    "publish": (Units, "publish"),
     "open_stage": (Units, "open_stage"),
     "redispatch": (Units, "redispatch"),
     "send": (CeleryDispatcher, "send"),

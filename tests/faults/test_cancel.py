@@ -134,7 +134,7 @@ def test_while_it_is_queued_behind_others(tmp_path: Path) -> None:
 def test_around_the_end_it_is_one_or_the_other(tmp_path: Path, when: str) -> None:
     """The process that ends the fit is stopped just before or after it does."""
     with deployment(tmp_path, lease_seconds=NEVER, kill_seconds=NEVER) as deployed:
-        environment = deployed.mishap(f"SIGSTOP {when} finish")
+        environment = deployed.mishap(f"SIGSTOP {when} publish")
         with deployed.worker(module="tests.faults.mishap", environment=environment) as worker:
             fit = deployed.submit(n_starts=2)
             wait_until(lambda: any(map(is_stopped, worker.children())))

@@ -105,7 +105,7 @@ def drop_connections(client: redis.Redis) -> None:
 @pytest.mark.scenario(9, "answers to {moment} lost")
 @pytest.mark.parametrize(
     ("moment", "times"),
-    [("claim", 3), ("complete", 10), ("open_stage", 2), ("finish", 1)],
+    [("claim", 3), ("complete", 10), ("open_stage", 2), ("publish", 1)],
     ids=lambda value: str(value),
 )
 def test_an_answer_that_is_lost_is_asked_for_again(tmp_path: Path, moment: str, times: int) -> None:

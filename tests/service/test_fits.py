@@ -121,6 +121,75 @@ class TestStatuses:
         assert 0 < fit["progress"]["starts_done"] < 2_000
 
 
+class TestModelBeforeEvidence:
+    """A fit whose evidence takes long, on the worker of all tests."""
+
+    @pytest.fixture
+    def judged_fit(self, client: httpx2.Client, dataset_id: str) -> Iterator[dict[str, Any]]:
+        validation = {"folds": 5, "permutations": 300}
+        body = {"dataset_id": dataset_id, "params": {"n_starts": 2}, "validation": validation, "force": True}
+        created = client.post("/v1/fits?until=model", json=body, headers={"Prefer": "wait=30"})
+        assert created.status_code == 202
+        yield created.json()
+        client.post(f"/v1/fits/{created.json()['id']}/cancel")
+
+    def test_the_model_serves_while_the_fit_runs_and_changes_once(
+        self, client: httpx2.Client, judged_fit: dict[str, Any]
+    ) -> None:
+        assert (judged_fit["status"], judged_fit["progress"]["phase"]) == ("running", "evidence")
+        waited = client.get(f"/v1/fits/{judged_fit['id']}?until=model", headers={"Prefer": "wait=30"})
+        assert waited.json()["status"] == "running"
+        place = f"/v1/models/{judged_fit['model_id']}"
+        before = client.get(place)
+        card = before.json()["card"]
+        assert card["missing_evidence"] == ["validation", "permutation_test"]
+        assert (card["validation"], card["verdict"]["level"]) == (None, "unknown")
+        file = client.get(f"{place}/file")
+        rows = {"X": samples.irises()["X"]}
+        predicted = client.post(f"{place}/predict_proba", json=rows).json()
+        client.post(f"/v1/fits/{judged_fit['id']}/cancel?keep_best=true")
+        ended = samples.wait(client, judged_fit["id"])
+        assert (ended["status"], ended["progress"]["share_done"]) == ("succeeded", 1)
+        after = client.get(place, headers={"If-None-Match": before.headers["ETag"]})
+        assert after.status_code == 200
+        assert not after.headers["ETag"].startswith("W/")
+        assert client.get(place, headers={"If-None-Match": after.headers["ETag"]}).status_code == 304
+        changed = client.get(f"{place}/file", headers={"If-None-Match": file.headers["ETag"]})
+        assert changed.status_code == 200
+        assert changed.content != file.content
+        assert client.post(f"{place}/predict_proba", json=rows).json() == predicted
+        types = [event["type"] for event in events_of(client, judged_fit["id"])]
+        assert types.count("model") == 1
+
+    def test_canceled_it_keeps_its_model(self, client: httpx2.Client, judged_fit: dict[str, Any]) -> None:
+        client.post(f"/v1/fits/{judged_fit['id']}/cancel")
+        ended = samples.wait(client, judged_fit["id"])
+        assert (ended["status"], ended["model_id"]) == ("canceled", judged_fit["model_id"])
+        card = client.get(f"/v1/models/{judged_fit['model_id']}").json()["card"]
+        assert card["missing_evidence"] == ["validation", "permutation_test"]
+
+    def test_deleting_the_model_cancels_the_rest(self, client: httpx2.Client, judged_fit: dict[str, Any]) -> None:
+        assert client.delete(f"/v1/models/{judged_fit['model_id']}").status_code == 204
+        assert client.get(f"/v1/fits/{judged_fit['id']}").json()["status"] == "canceled"
+        assert client.get(f"/v1/models/{judged_fit['model_id']}").status_code == 410
+
+    def test_the_best_start_so_far_can_be_seen(
+        self, client: httpx2.Client, slow_fit: dict[str, Any], large_dataset_id: str
+    ) -> None:
+        answer = client.get(f"/v1/fits/{slow_fit['id']}/preview")
+        assert answer.status_code == 200
+        preview = answer.json()
+        n_rows = client.get(f"/v1/datasets/{large_dataset_id}").json()["n_rows"]
+        assert len(preview["Z"]) == len(preview["codes"]) == len(preview["rows"]) == min(n_rows, 2_000)
+        assert preview["n_judged_rows"] == n_rows
+        assert max(preview["codes"]) < len(preview["classes"])
+        assert max(preview["rows"]) == n_rows - 1
+        client.post(f"/v1/fits/{slow_fit['id']}/cancel")
+        gone = client.get(f"/v1/fits/{slow_fit['id']}/preview")
+        assert (gone.status_code, gone.content) == (204, b"")
+        assert client.get("/v1/fits/fit_none/preview").status_code == 404
+
+
 class TestWaiting:
     def test_an_impatient_client_gets_the_fit_as_it_stands(
         self, client: httpx2.Client, slow_fit: dict[str, Any]

@@ -24,7 +24,12 @@ def stored_dataset(store: Engine, tenant: str) -> DatasetRecord:
 
 
 def submission(
-    dataset: DatasetRecord, *, force: bool = False, budget: float | None = None, **params: Any
+    dataset: DatasetRecord,
+    *,
+    force: bool = False,
+    budget: float | None = None,
+    folds: int | None = None,
+    **params: Any,
 ) -> FitSubmission:
     """A fit with the stand-in method."""
     complete = {"n_starts": 4, "seed": 0, "seconds": 0.0, **params}
@@ -33,6 +38,7 @@ def submission(
         dataset_hash=dataset.content_hash,
         method="stand_in",
         params=complete,
+        validation=None if folds is None else {"folds": folds},
         n_starts=complete["n_starts"],
         time_budget_seconds=budget,
         force=force,

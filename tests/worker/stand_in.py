@@ -1,12 +1,13 @@
 """A method that stands in for the real ones: its units sleep, crash or hold the interpreter as its parameters say.
 
-A fit has two stages, `search` with one unit per start and `polish` with the best few. What it gives depends on data and
-seed alone. `python -m tests.worker.stand_in` runs a worker for it.
+A fit has two stages, `search` with one unit per start and `polish` with the best few; with validation a third, `folds`.
+What it gives depends on data and seed alone. `python -m tests.worker.stand_in` runs a worker for it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import time
@@ -19,8 +20,9 @@ import numpy as np
 
 from melm.plan import NothingFitted, Plan, Result, Stage, Stopped, Unit
 from worker.app import run_worker
-from worker.engine.codec import encode
+from worker.engine.codec import decode, encode
 from worker.engine.library import Array
+from worker.engine.units import Preview
 from worker.store.records import DatasetRecord, FitRecord
 from worker.store.settings import Settings
 from worker.store.table_part import TablePart
@@ -53,7 +55,7 @@ class StandIn:
             raise ArithmeticError("The plan breaks.")
         n_starts = int(fit.params["n_starts"])
         search = [Unit(f"search {index}", {"start": index}, start=index) for index in range(n_starts)]
-        found = yield Stage("search", search)
+        found = yield Stage("search", search, 0, 0.3)
         starts = [result for result in found if result is not None]
         if not starts:
             raise NothingFitted("No start gave a result.")
@@ -64,10 +66,24 @@ class StandIn:
                 Unit(f"polish {start['start']}", {"start": start["start"], "V": start["V"]}, start=start["start"])
                 for start in starts[:2]
             ],
+            0.3,
+            0.5 if fit.validation else 1,
         )
         candidates = [*starts, *(result for result in polished if result is not None)]
         best = max(candidates, key=lambda each: each["divergence"])
         return StandInModel(best["V"], {"divergence": best["divergence"], "n_starts": len(starts)})
+
+    def plan_evidence(self, fit: FitRecord, data: Array, file: bytes) -> Plan[StandInModel]:
+        """One unit a fold; the card counts those that gave something."""
+        stored = decode(file)
+        units = [Unit(f"fold {i}", {"start": i}) for i in range((fit.validation or {})["folds"])]
+        folds = yield Stage("folds", units, 0.5, 1)
+        n_folds = sum(result is not None for result in folds)
+        return StandInModel(stored["projection"], {**stored["card"], "folds": n_folds})
+
+    def preview(self, fit: FitRecord, data: Array, unit: Unit, result: Result) -> Preview | None:
+        """The divergence is all that is shown."""
+        return Preview(len(data), result["divergence"], json.dumps(result["divergence"]).encode())
 
     def run(self, fit: FitRecord, data: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """A projection that depends on the data and the unit, after as long as the parameters ask for."""
@@ -93,7 +109,7 @@ class StandIn:
 
     def dump(self, model: StandInModel) -> tuple[bytes, dict[str, Any]]:
         """The projection and the card."""
-        return encode({"projection": model.projection}), model.card
+        return encode({"projection": model.projection, "card": model.card}), model.card
 
 
 if __name__ == "__main__":

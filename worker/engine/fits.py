@@ -144,6 +144,15 @@ class Fits:
             raise TooManyFits("There are too many active fits.", RETRY_AFTER_SECONDS)
         return self.get(tenant, id)
 
+    def preview(self, tenant: str, id: str) -> bytes | None:
+        """Rows as the best start so far places them, JSON; None before there is one, and when the fit has ended."""
+        commands = [("EXISTS", key(tenant, "fit", id, "meta")), ("HGET", key(tenant, "fit", id, "preview"), "rows")]
+        exists, rows = self._connection.call_many(commands)
+        if not exists:
+            self._connection.raise_missing("fit", tenant, id)
+        found: bytes | None = rows
+        return found
+
     def events(self, tenant: str, id: str, *, after: str = "0", limit: int = 100) -> list[Event]:
         """What happened to a fit after the event with that id."""
         commands = [
@@ -191,6 +200,8 @@ def fit_record(id: str, values: Mapping[bytes, bytes]) -> FitRecord:
             "n_starts": text.get("n_starts"),
             "starts_done": text.get("starts_done", 0),
             "best_divergence": text.get("best_divergence"),
+            "share_done": text.get("share_done", 0),
+            "share_before": text.get("share_before", 0),
             "attempts": text["attempts"],
             "recoveries": text.get("recoveries", 0),
             "cancel": text.get("cancel", ""),

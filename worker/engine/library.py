@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from melm.plan import Plan, Result, Unit
+from worker.engine.units import Preview
 from worker.store.records import DatasetRecord, FitRecord
 from worker.store.table_part import TablePart
 
@@ -22,11 +23,19 @@ class Library(Protocol):
         ...
 
     def plan(self, fit: FitRecord, data: Any) -> Plan[Any]:
-        """The plan of a fit."""
+        """The plan of a fit's model."""
+        ...
+
+    def plan_evidence(self, fit: FitRecord, data: Any, file: bytes) -> Plan[Any]:
+        """The plan of the evidence for a stored model, which ends in the model with its evidence."""
         ...
 
     def run(self, fit: FitRecord, data: Any, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """What one unit gives. Raises `Stopped` soon after it is told to stop."""
+        ...
+
+    def preview(self, fit: FitRecord, data: Any, unit: Unit, result: Result) -> Preview | None:
+        """What a unit has found, to be shown while the fit goes on."""
         ...
 
     def dump(self, model: Any) -> tuple[bytes, dict[str, Any]]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from melm.plan import NothingFitted, Stopped, Unit, resamples_from_json, resamples_to_json
+from melm.plan import NothingFitted, Plan, Stopped, Unit, resamples_from_json, resamples_to_json
 from worker.engine.cache import DatasetCache
 from worker.engine.dispatch import Dispatcher
 from worker.engine.engine import Engine
@@ -140,42 +140,64 @@ class Runner:
             start=unit.start,
             divergence=float(divergence) if divergence is not None and math.isfinite(divergence) else None,
             seconds=time.monotonic() - began,
+            preview=self._library.preview(fit, data, unit, result),
         )
 
     def _plan(self, fit: FitRecord, lease: Lease, data: Any) -> Claim:
-        """Replay the plan up to its first stage with units to run, and put those up; or end the fit."""
-        units = self._store.units
-        plan = self._library.plan(fit, data)
-        results: list[dict[str, Any] | None] | None = None
-        is_cut = False
+        """Put up the next stage of the model, or else of the evidence for it; where there is none, the fit ends."""
+        store = self._store
+        fit = self._patiently(store.fits.get, lease.tenant, fit.id)
         try:
-            while True:
-                stage = next(plan) if results is None else plan.send(results)
-                found = self._patiently(units.results, lease.tenant, fit.id, [unit.name for unit in stage.units])
-                missing = [(unit.name, unit_arguments(unit)) for unit in stage.units if unit.name not in found]
-                if missing and not is_cut:
-                    following = self._patiently(units.open_stage, lease, self._process, stage.name, missing)
-                    if following is not None:
-                        return following
-                    is_cut = True
-                results = [found.get(unit.name) for unit in stage.units]
-        except StopIteration as end:
-            return self._succeed(fit, lease, end.value)
+            if fit.model_id is None:
+                following, model = self._replay(fit, lease, self._library.plan(fit, data))
+                if following is not None:
+                    return following
+                file, card = self._library.dump(model)
+                record = self._patiently(
+                    store.models.new_record,
+                    data=file,
+                    method=fit.method,
+                    name=fit.name,
+                    fit_id=fit.id,
+                    dataset_id=fit.dataset_id,
+                    is_decoy=fit.permute_labels is not None,
+                )
+                ends = fit.validation is None
+                self._patiently(store.units.publish, lease, record, card, file, ends=ends)
+                if ends:
+                    return NOTHING
+            else:
+                record, file = self._patiently(store.models.read, lease.tenant, fit.model_id)
+            following, model = self._replay(fit, lease, self._library.plan_evidence(fit, data, file))
+            if following is not None:
+                return following
         except NothingFitted as error:
             return self._fail(lease, error)
-
-    def _succeed(self, fit: FitRecord, lease: Lease, model: Any) -> Claim:
+        except (NotFound, Gone):  # the model was deleted: nobody wants its evidence
+            return self._end(lease, Status.CANCELED)
         file, card = self._library.dump(model)
-        record = self._patiently(
-            self._store.models.new_record,
-            data=file,
-            method=fit.method,
-            name=fit.name,
-            fit_id=fit.id,
-            dataset_id=fit.dataset_id,
-            is_decoy=fit.permute_labels is not None,
-        )
-        return self._end(lease, Status.SUCCEEDED, model=record, card=card, file=file)
+        record = store.models.with_evidence(record, file)
+        self._patiently(store.units.publish, lease, record, card, file, ends=True)
+        return NOTHING
+
+    def _replay(self, fit: FitRecord, lease: Lease, plan: Plan[T]) -> tuple[Claim, None] | tuple[None, T]:
+        """Run a plan with the stored results, to its end or to its first stage with units to run; those are put up."""
+        units = self._store.units
+        results: list[dict[str, Any] | None] | None = None
+        is_cut = False
+        while True:
+            try:
+                stage = next(plan) if results is None else plan.send(results)
+            except StopIteration as end:
+                return None, end.value
+            found = self._patiently(units.results, lease.tenant, fit.id, [unit.name for unit in stage.units])
+            missing = [(unit.name, unit_arguments(unit)) for unit in stage.units if unit.name not in found]
+            if missing and not is_cut:
+                following = self._patiently(units.open_stage, lease, self._process, stage, missing)
+                if following is not None:
+                    return following, None
+                is_cut = True
+            results = [found.get(unit.name) for unit in stage.units]
 
     def _fail(self, lease: Lease, error: NothingFitted) -> Claim:
         """End a fit that has nothing to show: canceled where that was asked for, else failed with the reason."""
@@ -188,8 +210,8 @@ class Runner:
             failure = self._patiently(self._store.units.first_error, lease.tenant, lease.fit_id) or fit_error(error)
         return self._end(lease, Status.FAILED, failure=failure)
 
-    def _end(self, lease: Lease, status: Status, **what: Any) -> Claim:
-        self._patiently(self._store.units.finish, lease, status, **what)
+    def _end(self, lease: Lease, status: Status, failure: FitError | None = None) -> Claim:
+        self._patiently(self._store.units.finish, lease, status, failure=failure)
         return NOTHING
 
     def _patiently(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from melm.plan import Stage
 from worker.engine.codec import decode, encode
 from worker.engine.scripts import script
 from worker.engine.upgrade import STEPS, upgraded
@@ -37,6 +38,15 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Preview:
+    """Rows where a unit has placed them, as JSON. It is better than another on fewer rows, or with less divergence."""
+
+    n_rows: int  # on which the divergence was measured
+    divergence: float
+    content: bytes
+
+
+@dataclass(frozen=True)
 class UnitReport:
     """What a unit leaves behind. `start` is set where it finished a start."""
 
@@ -45,6 +55,7 @@ class UnitReport:
     start: int | None = None
     divergence: float | None = None
     seconds: float = 0.0
+    preview: Preview | None = None
 
 
 class Units:
@@ -107,8 +118,11 @@ class Units:
             "event": json.dumps(seen),
             "carry_on": carry_on,
         }
-        value = b"" if report.result is None else encode(report.result)
-        answer = self._connection.run(script("complete"), lease.tenant, arguments, value)
+        values = [b"" if report.result is None else encode(report.result)]
+        if report.preview is not None:
+            arguments["preview"] = {"n_rows": report.preview.n_rows, "divergence": report.preview.divergence}
+            values.append(report.preview.content)
+        answer = self._connection.run(script("complete"), lease.tenant, arguments, *values)
         return self._claim(lease.tenant, lease.fit_id, answer)
 
     def fail(self, lease: Lease, failure: FitError) -> int:
@@ -122,45 +136,50 @@ class Units:
         return self.complete(lease, "", UnitReport(None, failure), carry_on=False).n_messages
 
     def open_stage(
-        self, lease: Lease, process: str, stage: str, units: Sequence[tuple[str, dict[str, Any]]]
+        self, lease: Lease, process: str, stage: Stage, units: Sequence[tuple[str, dict[str, Any]]]
     ) -> Claim | None:
-        """Put up the next stage's units, by name and arguments. None: the fit is cut short, and gets no more units."""
+        """Put up the units of the next stage that have no result, by name and arguments.
+
+        None: the fit is cut short, and gets no more units.
+        """
         arguments = {
             **self._arguments(lease.fit_id, process),
             "fresh": False,
             "fence": lease.fence,
-            "stage": stage,
+            "stage": stage.name,
+            "begins": stage.begins,
+            "ends": stage.ends,
+            "n_units": len(stage.units),
             "names": [name for name, _ in units],
         }
         values = [encode(unit) for _, unit in units]
         answer = self._connection.run(script("open_stage"), lease.tenant, arguments, *values)
         return None if answer[0] == "cut" else self._claim(lease.tenant, lease.fit_id, answer)
 
-    def finish(
-        self,
-        lease: Lease,
-        status: Status,
-        *,
-        failure: FitError | None = None,
-        model: ModelRecord | None = None,
-        card: dict[str, Any] | None = None,
-        file: bytes = b"",
-    ) -> None:
-        """End a fit: its model and its status in one step."""
-        expires_at = None if model is None or model.expires_at is None else timestamp(model.expires_at)
+    def publish(self, lease: Lease, model: ModelRecord, card: dict[str, Any], file: bytes, *, ends: bool) -> None:
+        """Store a fit's model, or the model with its evidence. Where nothing follows, the fit ends in the same step."""
+        arguments = {
+            "fit": lease.fit_id,
+            "fence": lease.fence,
+            "model_id": model.id,
+            "model_expires_at": None if model.expires_at is None else timestamp(model.expires_at),
+            "ends": ends,
+        }
+        values = (model.model_dump_json().encode(), json.dumps(card).encode(), file)
+        answer = self._connection.run(script("publish"), lease.tenant, arguments, *values)
+        if answer[0] == "refused":
+            raise LeaseLost(lease.unit)
+
+    def finish(self, lease: Lease, status: Status, *, failure: FitError | None = None) -> None:
+        """End a fit that cannot go on."""
         arguments = {
             "fit": lease.fit_id,
             "unit": lease.unit,
             "fence": lease.fence,
             "status": status,
             "failure": None if failure is None else failure.model_dump_json(),
-            "model_id": "" if model is None else model.id,
-            "model_expires_at": expires_at,
         }
-        record = b"" if model is None else model.model_dump_json().encode()
-        answer = self._connection.run(
-            script("finish"), lease.tenant, arguments, record, json.dumps(card).encode(), file
-        )
+        answer = self._connection.run(script("finish"), lease.tenant, arguments)
         if answer[0] == "refused":
             raise LeaseLost(lease.unit)
 

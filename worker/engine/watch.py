@@ -72,13 +72,16 @@ class Watch:
             await self._raise_missing(tenant, id)
         return fit_record(id, values)
 
-    async def ended(self, tenant: str, id: str, timeout_seconds: float) -> FitRecord:
-        """The fit once it has ended, or as it stands when the time is up."""
+    async def ended(self, tenant: str, id: str, timeout_seconds: float, *, until_model: bool = False) -> FitRecord:
+        """The fit once it has ended, or has its model, or as it stands when the time is up."""
         deadline = time.monotonic() + timeout_seconds
         with _Waiter(self._waiters, tenant, id) as waiter:
-            while (fit := await self.fit(tenant, id)).is_active and time.monotonic() < deadline:
+            while True:
+                fit = await self.fit(tenant, id)
+                has_come = not fit.is_active or (until_model and fit.model_id is not None)
+                if has_come or time.monotonic() >= deadline:
+                    return fit
                 await waiter.wait(deadline - time.monotonic())
-        return fit
 
     async def next_events(
         self, tenant: str, id: str, *, after: str = "0", timeout_seconds: float = 15.0, limit: int = 100

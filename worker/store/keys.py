@@ -34,6 +34,7 @@ Of a tenant, under `melm:{tenant}:`
     fit:ID:units, :attempts             hashes: unit → arguments; → how often it was begun
     fit:ID:results, :done, :errors      hashes: unit → result; → fence under which it was written; → why it was given up
     fit:ID:starts                       set: starts that some unit has finished
+    fit:ID:preview                      hash: rows as the best start so far places them, and how that was judged
     fit:ID:events                       stream
 
 The broker's keys begin with `melm-broker:`; nothing is lost when all of them are deleted.

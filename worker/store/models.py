@@ -51,6 +51,10 @@ class Models:
             digest=hashlib.sha256(data).hexdigest(),
         )
 
+    def with_evidence(self, record: ModelRecord, data: bytes) -> ModelRecord:
+        """The record of a model whose file has got its evidence."""
+        return record.model_copy(update={"n_bytes": len(data), "digest": hashlib.sha256(data).hexdigest()})
+
     def import_file(
         self,
         tenant: str,
@@ -92,6 +96,13 @@ class Models:
     def file(self, tenant: str, id_or_alias: str) -> bytes:
         """The whole model, as it was dumped."""
         return self._read(tenant, id_or_alias, "file")
+
+    def read(self, tenant: str, id: str) -> tuple[ModelRecord, bytes]:
+        """A model's record and its file, of one moment: with the evidence, both change."""
+        record, data = self._connection.call("HMGET", key(tenant, "model", id), "record", "file")
+        if record is None:
+            self._connection.raise_missing("model", tenant, id)
+        return ModelRecord.model_validate_json(record), data
 
     def page(self, tenant: str, *, limit: int = 20, cursor: str | None = None) -> Page[ModelRecord]:
         """Some of the models, newest first."""

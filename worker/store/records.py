@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -98,6 +98,8 @@ class FitRecord(Resource):
     n_starts: int | None
     starts_done: int
     best_divergence: float | None
+    share_done: float  # of all the work, by estimate
+    share_before: float  # what of it was done when the fit was begun: not nothing, after a retry
     attempts: int  # how often the fit was begun: 1, and one more for each retry
     recoveries: int  # units taken over from a worker that was lost
     cancel: str  # "keep_best" or "out_of_time" while such a fit is brought to its early end
@@ -112,11 +114,19 @@ class FitRecord(Resource):
 
     @property
     def eta_seconds(self) -> float | None:
-        """The time the remaining starts would take at the pace of those that are done."""
-        if self.status is not Status.RUNNING or not self.starts_done or not self.n_starts or self.started_at is None:
+        """The time that the remaining work would take at the pace since the fit was begun."""
+        since = self.share_done - self.share_before
+        if self.status is not Status.RUNNING or since <= 0 or self.started_at is None:
             return None
         elapsed = (datetime.now(UTC) - self.started_at).total_seconds()
-        return max(elapsed, 0.0) / self.starts_done * max(self.n_starts - self.starts_done, 0)
+        return max(elapsed, 0.0) * (1 - self.share_done) / since
+
+    @property
+    def phase(self) -> Literal["search", "evidence"] | None:
+        """What a running fit is at: its model, or the evidence for it."""
+        if self.status is not Status.RUNNING:
+            return None
+        return "search" if self.model_id is None else "evidence"
 
 
 class ModelRecord(Resource):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from melm.model import file as model_file
 from service.inference.model_cache import ModelCache
 from worker.engine import Engine
 from worker.store.errors import Gone, NotFound, StoreUnavailable
+from worker.store.records import ModelRecord
 
 
 class Models:
@@ -35,16 +39,29 @@ class Models:
             raise NotFound("model", name)
         return self.aliases[name]
 
-    def get(self, tenant: str, model_id: str) -> Any:
+    def get(self, tenant: str, model_id: str) -> ModelRecord:
         self.answer("get")
         if model_id not in self.files:
             raise Gone("model", model_id, "deleted")
+        return self.record(model_id)
 
-    def file(self, tenant: str, model_id: str) -> bytes:
-        self.answer("file")
+    def read(self, tenant: str, model_id: str) -> tuple[ModelRecord, bytes]:
+        self.answer("read")
         if tenant != "acme" or model_id not in self.files:
             raise NotFound("model", model_id)
-        return self.files[model_id]
+        return self.record(model_id), self.files[model_id]
+
+    def record(self, model_id: str) -> ModelRecord:
+        data = self.files[model_id]
+        return ModelRecord(
+            id=model_id,
+            created_at=datetime.now(UTC),
+            method="melm",
+            fit_id=None,
+            dataset_id=None,
+            n_bytes=len(data),
+            digest=hashlib.sha256(data).hexdigest(),
+        )
 
     def answer(self, call: str) -> None:
         if self.is_away:
@@ -82,7 +99,7 @@ def test_a_model_is_read_once(cache: ModelCache, models: Models) -> None:
     first = cache.get("acme", "mdl_1")
     assert cache.get("acme", "mdl_1") is first
     assert cache.peek("acme", "mdl_1") is first
-    assert models.calls == ["file"]
+    assert models.calls == ["read"]
 
 
 def test_tenants_do_not_share(cache: ModelCache) -> None:
@@ -109,6 +126,20 @@ def test_a_deleted_model_is_noticed(cache: ModelCache, models: Models, clock: Cl
     with pytest.raises(Gone):
         cache.get("acme", "mdl_1")
     assert len(cache) == 0
+
+
+def test_evidence_that_has_come_is_noticed(cache: ModelCache, models: Models, clock: Clock) -> None:
+    before = cache.get("acme", "mdl_1")
+    models.files["mdl_1"] = model_file.dump(replace(before.model, id_name="changed"))
+    assert cache.get("acme", "mdl_1") is before  # predictions are the same, within the second
+    after = cache.get("acme", "mdl_1", with_evidence=True)
+    assert after.model.id_name == "changed"
+    assert after.record != before.record
+    assert cache.get("acme", "mdl_1") is after
+    models.files["mdl_1"] = models.data
+    clock.now = 2
+    assert cache.get("acme", "mdl_1").model.id_name is None
+    assert len(cache) == 1
 
 
 def test_what_is_here_is_served_while_the_store_is_away(cache: ModelCache, models: Models, clock: Clock) -> None:

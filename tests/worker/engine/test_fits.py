@@ -19,7 +19,7 @@ def end(store: Engine, tenant: str, fit_id: str, status: Status) -> None:
     assert lease is not None
     if status is Status.SUCCEEDED:
         model = store.models.new_record(data=b"file", method="stand_in", fit_id=fit_id)
-        store.units.finish(lease, status, model=model, card={}, file=b"file")
+        store.units.publish(lease, model, {}, b"file", ends=True)
     else:
         store.units.finish(lease, status)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from melm.plan import Stage, Unit
 from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine, open_engine
@@ -168,7 +169,7 @@ def test_a_parent_gives_up_a_unit_that_takes_too_long(
     family = Family()
     ParentKeeper(quick, NoMessages(), family, tenant).start()
     plan = claimed(quick, tenant, child.pid)
-    claim = quick.units.open_stage(plan, identity(child.pid), "search", [("a", {})])
+    claim = quick.units.open_stage(plan, identity(child.pid), Stage("search", [Unit("a")]), [("a", {})])
     assert claim is not None
     report_as(family, child.pid, claim.lease, monkeypatch)
     assert child.wait(3) == -signal.SIGKILL

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from melm.plan import Stage, Unit
 from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine, open_engine
@@ -22,6 +23,10 @@ def new_fit(store: Engine, tenant: str, *, budget: float | None = None) -> str:
     return store.fits.submit(tenant, submission(stored_dataset(store, tenant), budget=budget, force=True))[0].id
 
 
+def stage(names: Sequence[str]) -> Stage:
+    return Stage("search", [Unit(name) for name in names], 0.2, 0.6)
+
+
 def held(claim: Claim | None) -> Lease:
     assert claim is not None
     assert claim.lease is not None
@@ -31,7 +36,7 @@ def held(claim: Claim | None) -> Lease:
 def opened(store: Engine, tenant: str, names: Sequence[str], *, budget: float | None = None) -> Claim:
     """A fit whose first stage was just planned by a process here, which has the first unit in hand."""
     plan = held(store.units.claim(tenant, new_fit(store, tenant, budget=budget), HERE))
-    claim = store.units.open_stage(plan, HERE, "search", [(name, {"name": name}) for name in names])
+    claim = store.units.open_stage(plan, HERE, stage(names), [(name, {"name": name}) for name in names])
     assert claim is not None
     return claim
 
@@ -131,8 +136,8 @@ def test_a_late_writer_is_refused(store: Engine, tenant: str) -> None:
 def test_an_answer_that_was_lost_can_be_asked_for_again(store: Engine, tenant: str) -> None:
     plan = held(store.units.claim(tenant, new_fit(store, tenant), HERE))
     units: list[tuple[str, dict[str, Any]]] = [("a", {}), ("b", {}), ("c", {})]
-    first = store.units.open_stage(plan, HERE, "search", units)
-    assert store.units.open_stage(plan, HERE, "search", units) == replace_messages(first, 0)
+    first = store.units.open_stage(plan, HERE, stage(["a", "b", "c"]), units)
+    assert store.units.open_stage(plan, HERE, stage(["a", "b", "c"]), units) == replace_messages(first, 0)
     report = UnitReport({}, start=0, divergence=1.0)
     second = store.units.complete(held(first), HERE, report, carry_on=True)
     assert store.units.complete(held(first), HERE, report, carry_on=True) == replace_messages(second, 0)
@@ -149,7 +154,7 @@ def test_a_stage_is_opened_by_its_planner_only(store: Engine, tenant: str) -> No
     store.units.release(plan, dead=True)
     held(store.units.claim(tenant, plan.fit_id, THERE))
     with pytest.raises(LeaseLost):
-        store.units.open_stage(plan, HERE, "search", [("a", {})])
+        store.units.open_stage(plan, HERE, stage(["a"]), [("a", {})])
     with pytest.raises(LeaseLost):
         store.units.finish(plan, Status.FAILED)
 
@@ -215,9 +220,9 @@ def test_keep_best_plans_with_what_there_is(store: Engine, tenant: str) -> None:
     assert not store.units.is_held(second)
     plan = store.units.claim(tenant, first.fit_id, THERE)
     assert plan.is_plan
-    assert store.units.open_stage(held(plan), THERE, "polish", [("d", {})]) is None
+    assert store.units.open_stage(held(plan), THERE, stage(["d"]), [("d", {})]) is None
     model = store.models.new_record(data=b"", method="stand_in")
-    store.units.finish(held(plan), Status.SUCCEEDED, model=model, card={}, file=b"")
+    store.units.publish(held(plan), model, {}, b"", ends=True)
     assert store.fits.get(tenant, first.fit_id).model_id == model.id
 
 
@@ -252,8 +257,8 @@ def test_a_whole_fit_may_be_reused_and_others_not(store: Engine, tenant: str, se
     first = held(opened(store, tenant, ["a"]))
     plan = held(store.units.complete(first, HERE, UnitReport(None, FitError(type="E", message="m")), carry_on=True))
     model = store.models.new_record(data=b"", method="stand_in")
-    store.units.finish(plan, Status.SUCCEEDED, model=model, card={}, file=b"")
-    store.units.finish(plan, Status.SUCCEEDED, model=model, card={}, file=b"")  # the answer was lost
+    store.units.publish(plan, model, {}, b"", ends=True)
+    store.units.publish(plan, model, {}, b"", ends=True)  # the answer was lost
     assert server.client.hlen(f"melm:{{{tenant}}}:fits:equal") == 0
     assert store.models.page(tenant).data == [model]
 
@@ -304,7 +309,7 @@ def test_lost_bookkeeping_is_planned_anew(store: Engine, tenant: str, server: Re
     assert store.units.redispatch(tenant, first.fit_id, judge_leases=True) == 1
     plan = held(store.units.claim(tenant, first.fit_id, THERE))
     assert store.units.results(tenant, first.fit_id, ["a", "b", "c"]) == {"a": {"x": 1}}
-    assert held(store.units.open_stage(plan, THERE, "search", [("b", {}), ("c", {})])).unit == "b"
+    assert held(store.units.open_stage(plan, THERE, stage(["a", "b", "c"]), [("b", {}), ("c", {})])).unit == "b"
 
 
 def test_a_newer_record_is_left_alone(store: Engine, tenant: str, server: RedisServer) -> None:
@@ -327,7 +332,7 @@ def test_a_fit_of_an_earlier_library_is_planned_again(store: Engine, tenant: str
     fit = store.fits.get(tenant, first.fit_id)
     assert (fit.starts_done, fit.best_divergence, fit.library_version) == (0, None, version("melm"))
     model = store.models.new_record(data=b"", method="stand_in")
-    store.units.finish(held(claim), Status.SUCCEEDED, model=model, card={}, file=b"")
+    store.units.publish(held(claim), model, {}, b"", ends=True)
     assert server.client.hlen(f"melm:{{{tenant}}}:fits:equal") == 0
 
 

@@ -6,7 +6,7 @@ end
 if not is_active() then
   return { 'ended' }
 end
-if a.keep_best and redis.call('HLEN', RESULTS) > 0 then
+if a.keep_best and (redis.call('HLEN', RESULTS) > 0 or get('model_id') ~= '') then
   if get('cancel') == '' then
     cut('keep_best')
     schedule()

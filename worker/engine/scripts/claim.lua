@@ -16,7 +16,7 @@ end
 local function plan_again()
   drop_all_work()
   redis.call('DEL', RESULTS, DONE, ERRORS, STARTS)
-  redis.call('HDEL', META, 'stage', 'starts_done', 'best_divergence', 'equal_key')
+  redis.call('HDEL', META, 'stage', 'starts_done', 'best_divergence', 'equal_key', 'n_units', 'share_done')
   redis.call('SREM', UNREADABLE, ME)
   set('library_version', a.library_version)
   plan_next()

@@ -15,6 +15,7 @@ if fence == a.fence then
   else
     redis.call('HSET', RESULTS, a.unit, ARGV[2])
   end
+  progress(1)
   if given(a.start) then
     redis.call('SADD', STARTS, a.start)
     set('starts_done', redis.call('SCARD', STARTS)) -- a start may be finished twice: first roughly, then well
@@ -24,6 +25,13 @@ if fence == a.fence then
     if given(a.divergence) and (not best or tonumber(a.divergence) > best) then
       set('best_divergence', a.divergence)
       event('best', a.event)
+    end
+  end
+  if given(a.preview) then -- the most rows count first: only divergences on equally many can be compared
+    local shown = redis.call('HMGET', PREVIEW, 'n_rows', 'divergence')
+    local n_rows, divergence = tonumber(shown[1]) or 0, tonumber(shown[2])
+    if a.preview.n_rows > n_rows or a.preview.n_rows == n_rows and a.preview.divergence > divergence then
+      redis.call('HSET', PREVIEW, 'n_rows', a.preview.n_rows, 'divergence', a.preview.divergence, 'rows', ARGV[3])
     end
   end
 elseif redis.call('HGET', DONE, a.unit) ~= tostring(a.fence) then

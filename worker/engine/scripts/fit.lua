@@ -8,6 +8,7 @@
 --   results   name → result, written once          done    name → fence under which it was written
 --   errors    name → why the unit was given up      events  stream
 --   starts    the starts that some unit has finished
+--   preview   rows as the best start so far places them, and how that was judged
 --
 -- The `leases` of all tenants (fit and unit → fence and process) tell which units in flight are in a process's hands; the
 -- others have a message on its way. `active` sorts the fits by when they need a look; `unreadable` are those of another
@@ -17,6 +18,7 @@ local META, WAITING, TODO = key('fit', a.fit, 'meta'), key('fit', a.fit, 'waitin
 local UNITS, ATTEMPTS = key('fit', a.fit, 'units'), key('fit', a.fit, 'attempts')
 local RESULTS, DONE, ERRORS = key('fit', a.fit, 'results'), key('fit', a.fit, 'done'), key('fit', a.fit, 'errors')
 local STARTS, EVENTS = key('fit', a.fit, 'starts'), key('fit', a.fit, 'events')
+local PREVIEW = key('fit', a.fit, 'preview')
 local LEASES, ACTIVE, UNREADABLE = shared('leases'), shared('active'), shared('unreadable')
 local QUEUED, ME = shared('queued'), member(a.fit)
 
@@ -93,6 +95,10 @@ local function end_fit(status, failure)
   drop_all_work()
   move(status)
   set('ended_at', at)
+  redis.call('DEL', PREVIEW)
+  if status == 'succeeded' then
+    set('share_done', 1)
+  end
   if failure then
     set('error', failure)
   end
@@ -137,10 +143,19 @@ local function stage_is_over()
   return redis.call('ZCARD', TODO) == 0 and redis.call('LLEN', WAITING) == 0
 end
 
+local function progress(n) -- so many more units of the open stage are over
+  local done = redis.call('HINCRBY', META, 'units_done', n)
+  local begins, ends, n_units = tonumber(get('begins')), tonumber(get('ends')), tonumber(get('n_units'))
+  if n_units then
+    set('share_done', begins + (ends - begins) * math.min(done / n_units, 1))
+  end
+end
+
 local function give_up(unit, failure)
   redis.call('ZREM', TODO, unit)
   drop_lease(unit)
   redis.call('HSET', ERRORS, unit, failure)
+  progress(1)
 end
 
 local function recover(unit) -- its process is lost: a message stands for it again
@@ -155,6 +170,7 @@ local function grant(unit)
   if get('status') == 'queued' then
     move('running')
     set('started_at', at)
+    set('share_before', tonumber(get('share_done')) or 0)
     local budget = tonumber(get('time_budget_ms'))
     if budget then
       set('deadline', at + budget)

@@ -14,6 +14,11 @@ end
 drop_lease(PLAN)
 redis.call('DEL', TODO, WAITING, UNITS, ATTEMPTS)
 set('stage', a.stage)
+set('begins', a.begins)
+set('ends', a.ends)
+set('n_units', a.n_units)
+set('units_done', 0)
+progress(a.n_units - #a.names)
 redis.call('HDEL', META, 'resends')
 for index, name in ipairs(a.names) do
   redis.call('RPUSH', WAITING, name)

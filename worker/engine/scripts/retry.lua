@@ -16,6 +16,9 @@ move('queued')
 redis.call('HDEL', META, 'error', 'ended_at', 'expires_at', 'cancel', 'deadline', 'started_at', 'resends')
 redis.call('HINCRBY', META, 'attempts', 1)
 redis.call('DEL', ERRORS)
+if redis.call('EXISTS', key('model', get('model_id'))) == 0 then -- deleted since
+  redis.call('HDEL', META, 'model_id')
+end
 redis.call('ZREM', shared('expiries'), ME)
 redis.call('SADD', key('dataset', get('dataset_id'), 'fits'), a.fit)
 event('queued')
