@@ -24,7 +24,10 @@ MAX_POINTS = 50_000
 MAX_COMPONENTS = 4  # of a plot by pairs
 GRID = 64
 CURVE = 256
-MARGIN = 0.08  # around the data, as a share of its range
+MARGIN = 0.05  # around the data, as a share of its range
+CENTRAL = 0.95  # of the rows of a class: what every picture shows
+REACH = 0.6  # of the width of the central rows, on either side: normal rows are never cut
+ENOUGH = 5  # rows of a class that has a say in how far a picture reaches
 LEVELS = (0.05, 0.2, 0.5, 0.8)  # of a class's highest density
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")  # Okabe and Ito
 
@@ -100,7 +103,7 @@ def marginal(densities: ClassDensities, pair: tuple[int, int]) -> ClassDensities
 
 def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
     """Density times prior of every class along one axis."""
-    low, high = span(np.concatenate(densities.rows)[:, 0])
+    low, high = limits([rows[:, 0] for rows in densities.rows])
     x = np.linspace(low, high, CURVE)
     weighted = np.exp(densities.log_densities(x[:, None])) * densities.priors  # (CURVE, C)
     series = [
@@ -124,8 +127,7 @@ def pair_panel(
     densities: ClassDensities, shown: list[Array], unseen: list[Array], labels: list[Label], pair: tuple[int, int]
 ) -> Panel:
     """Training rows of two components with contours of the class densities."""
-    rows = np.concatenate(densities.rows)
-    x_range, y_range = span(rows[:, 0]), span(rows[:, 1])
+    x_range, y_range = (limits([rows[:, axis] for rows in densities.rows]) for axis in (0, 1))
     x, y = np.linspace(x_range[0], x_range[1], GRID), np.linspace(y_range[0], y_range[1], GRID)
     mesh = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])  # (GRID * GRID, 2), x runs fastest
     logs = densities.log_densities(mesh)
@@ -141,11 +143,24 @@ def pair_panel(
     )
 
 
-def span(values: Array) -> list[float]:
-    """The range of values and some room around it."""
-    low, high = float(values.min()), float(values.max())
+def limits(by_class: list[Array]) -> list[float]:
+    """What a picture shows of an axis: every class, and within a class all but a few rows that lie far from the others.
+
+    They would press all others together; they are drawn at the border.
+    """
+    large = [values for values in by_class if len(values) >= ENOUGH] or by_class
+    ends = np.array([reach(np.sort(values)) for values in large])
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
     room = MARGIN * (high - low) or 1.0
     return [low - room, high + room]
+
+
+def reach(values: Array) -> tuple[float, float]:
+    """The central values in order, and as far beyond them as normal ones lie."""
+    cut = int((1 - CENTRAL) / 2 * (len(values) - 1))
+    low, high = values[cut], values[len(values) - 1 - cut]
+    beyond = REACH * (high - low)
+    return max(values[0], low - beyond), min(values[-1], high + beyond)
 
 
 def decision_boundary(x: Array, y: Array, log_posteriors: Array) -> list[Segment]:
@@ -228,9 +243,13 @@ def draw_panel(panel: Panel) -> Iterator[str]:
     yield from draw_ticks(panel)
     for code, series in enumerate(panel.series):
         color = COLORS[code % len(COLORS)]
-        for point in series.points:
-            x, y = place(*point).split()
-            yield f'<circle cx="{x}" cy="{y}" r="2.2" fill="{color}" fill-opacity="0.55"/>'
+        for x, y in series.points:
+            inside = min(max(x, x_low), x_high), min(max(y, y_low), y_high)
+            left, top = place(*inside).split()
+            if inside == (x, y):
+                yield f'<circle cx="{left}" cy="{top}" r="2.2" fill="{color}" fill-opacity="0.55"/>'
+            else:  # far from the others
+                yield f'<path d="M{left} {top}m-3 2.5h6l-3 -5z" fill="{color}"/>'
         for each in series.contours:
             opacity = 0.35 + each.level / 2
             yield f'<path d="{path(each.segments)}" stroke="{color}" stroke-opacity="{opacity:.2f}" fill="none"/>'

@@ -8,15 +8,14 @@ from tests.browser.steps import fit, fit_sample
 from tests.running_service import RunningService
 
 DRAW_MANY = """async (count) => {
-    const { PointLayer } = await import(new URL("web/charts/points.js", document.baseURI));
+    const { PointLayer } = await import(new URL("web/picture/points.js", document.baseURI));
     const canvas = document.body.appendChild(document.createElement("canvas"));
     canvas.style.width = canvas.style.height = "600px";
     const layer = new PointLayer(canvas);
-    const fill = (array, make) => array.map(make);
     layer.setPoints({
-        positions: fill(new Float32Array(3 * count), (_, i) => (i % 3 === 2 ? 0 : 2 * Math.random() - 1)),
-        colors: fill(new Uint8Array(3 * count), () => 128),
-        styles: fill(new Float32Array(3 * count), (_, i) => [0, 0, 4][i % 3]),
+        numbers: new Float32Array(4 * count).map((_, i) => (i % 4 < 2 ? 2 * Math.random() - 1 : 0)),
+        color: new Uint8Array(4 * count).map((_, i) => (i % 4 < 3 ? 128 : 255)),
+        style: new Uint8Array(4 * count).map((_, i) => [0, 0, 40, 0][i % 4]),
     });
     const view = Float32Array.of(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1);
     const pixels = new Uint8Array(4 * 100 * 100);
@@ -38,8 +37,8 @@ def test_policy_allows_no_code_from_strings(page: Page, service: RunningService)
     assert "unsafe" not in policy
 
 
-def test_fifty_thousand_points(page: Page) -> None:
-    drawn = page.evaluate(DRAW_MANY, 50_000)
+def test_two_hundred_thousand_points(page: Page) -> None:
+    drawn = page.evaluate(DRAW_MANY, 200_000)
     assert drawn["error"] == 0
     assert 0.5 < drawn["covered"] < 1  # of the pixels in the middle of a cloud that dense
     assert drawn["milliseconds"] < 16  # the page's share of a frame; the rest is the graphics card's

@@ -7,8 +7,9 @@ import { colorOf } from "./palette.js";
 const MARGIN = { left: 14, right: 14, top: 14, bottom: 44 };
 
 export class Curves {
-  constructor(panel, label) {
+  constructor(panel, axis, label) {
     this.panel = panel;
+    this.axis = axis;
     this.hidden = new Set();
     this.marks = [];
     this.lines = svg("svg", { role: "img", "aria-label": label });
@@ -59,7 +60,7 @@ export class Curves {
       ),
       curves,
       this.marks.map((place) => svg("path", { class: "mark", d: `M${toX(place)} ${bottom}l-6 10h12z` })),
-      svg("text", { class: "axis", x: width / 2, y: height - 4, "text-anchor": "middle" }, panel.x_label),
+      svg("text", { class: "axis", x: width / 2, y: height - 4, "text-anchor": "middle" }, this.axis),
     );
   }
 }

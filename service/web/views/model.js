@@ -4,15 +4,16 @@ import { get } from "../api.js";
 import { bars } from "../charts/bars.js";
 import { histogram } from "../charts/histogram.js";
 import { element, replace } from "../element.js";
-import { findTable } from "../local_tables.js";
+import { HttpSource } from "../http_source.js";
+import { Picture } from "../picture/picture.js";
 import { chosenOf, titleOf } from "../methods.js";
 import { loading } from "../states.js";
 import { count, plural, score, short } from "../words.js";
-import { MOST_DRAWN, trainingCloud } from "./cloud.js";
 import { heldOut } from "./held_out.js";
 import { newRows } from "./new_rows.js";
-import { Picture } from "./picture.js";
 import { takeAway } from "./take_away.js";
+
+const MOST_DRAWN = 50_000;
 
 export async function modelView(context, modelId) {
   replace(context.place, loading("Getting the model"));
@@ -27,8 +28,7 @@ export async function showModel({ place, signal, setTitle }, modelId, fit) {
     get(`v1/models/${modelId}/schema`, { signal }),
     get(`v1/models/${modelId}/plot?max_points=${MOST_DRAWN}`, { signal }),
   ]);
-  const table = model.dataset_id ? await findTable(model.dataset_id) : undefined;
-  const picture = new Picture(model, schema.required, plot, await trainingCloud(model, plot, table, signal), table);
+  const picture = new Picture(model, schema.required, plot, new HttpSource(model, signal));
   signal.addEventListener("abort", () => picture.dispose());
   const name = model.name ?? fit?.name ?? model.id;
   setTitle(name);

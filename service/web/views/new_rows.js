@@ -40,7 +40,6 @@ export function newRows(model, schema, picture, signal) {
           values: cells,
           z: Z[index],
           code,
-          kind: "new",
           probability: probabilities[index][code],
           isFar: logDensity[index] === null,
         };

@@ -32,19 +32,23 @@ export function takeAway(model, wish, picture, name, signal) {
       "div",
       { class: "snippets" },
       snippet("Python", pythonSnippet(model, wish)),
-      snippet("curl", curlSnippet(model, wish, picture.table?.target ?? "class")),
+      snippet("curl", curlSnippet(model, wish, "class")),
       model.card.citation && snippet("Citation", `${model.card.citation.paper}\n${model.card.citation.software}`),
     ),
   );
 }
 
-function projectedRows({ points, table, model }) {
-  const shown = points.filter(({ kind }) => kind === "seen");
-  const header = ["row", ...shown[0].z.map((_, axis) => `z${axis}`), "class"];
-  const lines = shown.map(({ z, code, row }, index) =>
-    writeRow([table?.id?.values[row] ?? String((row ?? index) + 1), ...z.map(String), String(model.classes[code])]),
-  );
-  return [header.join(","), ...lines].join("\n");
+// Every row of the fit where the picture shows it, with its number in the dataset, from 1, and its id where it has one.
+function projectedRows({ shownRows: { Z, codes, rows }, table, model }) {
+  const k = Z.length / codes.length;
+  const id = table?.columns.find(({ role }) => role === "id");
+  const header = ["row", ...(id ? [id.name] : []), ...Array.from({ length: k }, (_, axis) => `z${axis}`), "class"];
+  const lines = Array.from(codes, (code, index) => {
+    const z = Array.from(Z.subarray(k * index, k * index + k), String);
+    const row = rows[index];
+    return writeRow([row < 0 ? "" : String(row + 1), ...(id ? [String(id.values[row])] : []), ...z, String(model.classes[code])]);
+  });
+  return [writeRow(header), ...lines].join("\n");
 }
 
 function snippet(title, text) {

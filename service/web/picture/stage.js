@@ -1,15 +1,18 @@
 // Where a picture is drawn: axes below, points, lines above them, a tooltip, buttons and keys. What is drawn is the subclass's.
 
 import { element, svg } from "../element.js";
+import { HELD_OUT, NEW, SEEN } from "./cloud.js";
+import { bytesOf, colorOf, shapeOf } from "../charts/palette.js";
 import { PointLayer } from "./points.js";
-import { bytesOf, colorOf, shapeOf } from "./palette.js";
 
 const REACH = 14; // pixels within which the pointer finds a point
-const SIZES = { seen: 7, "held out": 9, new: 15 };
+const SIZES = { [SEEN]: 7, [HELD_OUT]: 8, [NEW]: 15 };
 const CROWD = 3000; // points; more are drawn smaller and fainter
+const FADED = 40; // of 255: what stays of a point that is not selected
+const DIAMOND = 2;
 
 export class Stage {
-  // `cloud` is { positions (3 a point), codes, kinds, describe(index) }; `label` says in words what can be seen.
+  // `label` says in words what can be seen.
   constructor(cloud, label) {
     this.cloud = cloud;
     this.hidden = new Set();
@@ -24,17 +27,19 @@ export class Stage {
     this.tooltip = element("div", { class: "tooltip", hidden: true });
     this.node = element("div", { class: "stage" }, this.below, this.canvas, this.above, this.tooltip, this.controls());
     this.layer = new PointLayer(this.canvas);
+    this.layouts = []; // what else is drawn after the lines
     this.canvas.addEventListener("pointerdown", (event) => this.grab(event));
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerleave", () => (this.tooltip.hidden = true));
     this.canvas.addEventListener("keydown", (event) => this.press(event));
-    this.canvas.addEventListener("wheel", (event) => this.turn(event), { passive: false });
+    this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.resizing = new ResizeObserver(() => this.draw());
     this.resizing.observe(this.node);
     this.show();
   }
 
   dispose() {
+    cancelAnimationFrame(this.frame);
     this.resizing.disconnect();
     this.layer.dispose();
   }
@@ -51,9 +56,8 @@ export class Stage {
     );
   }
 
-  setHidden(codes, kinds) {
+  setHidden(codes) {
     this.hidden = codes;
-    this.hiddenKinds = kinds;
     this.show();
   }
 
@@ -63,43 +67,59 @@ export class Stage {
   }
 
   isShown(index) {
-    const kind = this.cloud.kinds[index];
-    return kind === "new" || !(this.hidden.has(this.cloud.codes[index]) || this.hiddenKinds?.has(kind));
+    return this.cloud.kinds[index] === NEW || !this.hidden.has(this.cloud.codes[index]);
   }
 
+  // Puts colors, shapes and places on the graphics card; none of them changes while the picture is moved.
   show() {
-    const { positions, codes, kinds } = this.cloud;
-    const shown = [...codes.keys()].filter((index) => this.isShown(index));
-    const shrink = shown.length > CROWD ? 0.6 : 1;
-    this.node.classList.toggle("crowded", shown.length > 4 * CROWD);
+    const { codes, kinds, colors, selected } = this.cloud;
+    this.order = this.cloud.order.filter((index) => this.isShown(index));
+    const n = this.order.length;
+    const shrink = n > CROWD ? 0.6 : 1;
+    this.node.classList.toggle("crowded", n > 4 * CROWD);
     const ink = bytesOf(getComputedStyle(document.documentElement).getPropertyValue("--ink").trim());
-    this.layer.setPoints({
-      positions: Float32Array.from(shown.flatMap((index) => [...positions.subarray(3 * index, 3 * index + 3)])),
-      colors: Uint8Array.from(
-        shown.flatMap((index) => (kinds[index] === "new" ? ink : bytesOf(colorOf(codes[index])))),
-      ),
-      styles: Float32Array.from(
-        shown.flatMap((index) => {
-          const kind = kinds[index];
-          return [
-            kind === "new" ? 2 : shapeOf(codes[index]),
-            kind === "seen" ? 0 : 1,
-            SIZES[kind] * (kind === "new" ? 1 : shrink),
-          ];
-        }),
-      ),
+    const palette = new Map();
+    const [color, style] = [new Uint8Array(4 * n), new Uint8Array(4 * n)];
+    this.order.forEach((index, at) => {
+      const [code, kind] = [codes[index], kinds[index]];
+      if (!palette.has(code)) palette.set(code, bytesOf(colorOf(code)));
+      color.set(kind === NEW ? ink : colors ? colors.subarray(3 * index, 3 * index + 3) : palette.get(code), 4 * at);
+      color[4 * at + 3] = !selected || selected[index] || kind === NEW ? 255 : FADED;
+      style[4 * at] = kind === NEW ? DIAMOND : colors ? 0 : shapeOf(code);
+      style[4 * at + 1] = kind === SEEN ? 0 : 1;
+      style[4 * at + 2] = 10 * SIZES[kind] * (kind === NEW ? 1 : shrink);
     });
-    this.opacity = Math.max(0.25, 0.72 * Math.min(1, Math.sqrt(CROWD / shown.length)));
+    this.opacity = Math.max(0.25, 0.72 * Math.min(1, Math.sqrt(CROWD / n)));
+    this.layer.setPoints({ color, style, numbers: this.numbers() });
     this.draw();
   }
 
+  // Four numbers a point, in the order in which points are drawn: x, y and z, unless a turn has its own. New rows have
+  // none of these and are not drawn meanwhile.
+  numbers() {
+    const { positions } = this.cloud;
+    const { order, spread } = this;
+    const numbers = new Float32Array(4 * order.length);
+    const [source, size] = spread ? [spread, 4] : [positions, 3];
+    for (let at = 0; at < order.length; at += 1) {
+      for (let axis = 0; axis < size; axis += 1) numbers[4 * at + axis] = source[size * order[at] + axis];
+    }
+    return numbers;
+  }
+
+  // The next frame draws points, lines and whatever is laid over them.
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
       if (!this.node.clientWidth) return;
-      this.layer.draw(this.view(), this.opacity);
+      this.drawPoints();
       this.drawLines();
+      for (const layout of this.layouts) layout();
     });
+  }
+
+  drawPoints() {
+    this.layer.draw(this.view(), this.opacity, this.border?.());
   }
 
   grab(event) {
@@ -120,26 +140,37 @@ export class Stage {
     }
   }
 
-  hover(x, y) {
-    const place = this.placement();
+  // The shown point nearest to a place, or -1.
+  nearest(x, y) {
+    const place = [0, 0];
     let nearest = -1,
       least = REACH ** 2;
-    for (let index = 0; index < this.cloud.codes.length; index += 1) {
-      const [left, top] = place(index);
-      const distance = (left - x) ** 2 + (top - y) ** 2;
-      if (distance < least && this.isShown(index)) [nearest, least] = [index, distance];
+    for (const index of this.order) {
+      this.locate(index, place);
+      const distance = (place[0] - x) ** 2 + (place[1] - y) ** 2;
+      if (distance < least) [nearest, least] = [index, distance];
     }
+    return nearest;
+  }
+
+  hover(x, y) {
+    const nearest = this.spread ? -1 : this.nearest(x, y);
     this.tooltip.hidden = nearest < 0;
-    if (nearest < 0) return;
-    const [left, top] = place(nearest);
-    this.tooltip.replaceChildren(...this.cloud.describe(nearest));
+    if (nearest >= 0) this.describe(nearest);
+  }
+
+  // Shows what a point is.
+  describe(index) {
+    const [left, top] = this.locate(index, [0, 0]);
+    this.tooltip.hidden = false;
+    this.tooltip.replaceChildren(...this.cloud.describe(index));
     this.tooltip.classList.toggle("leftward", left > this.node.clientWidth / 2);
     this.tooltip.classList.toggle("upward", top > this.node.clientHeight / 2);
     this.tooltip.style.setProperty("left", `${left}px`);
     this.tooltip.style.setProperty("top", `${top}px`);
   }
 
-  turn(event) {
+  wheel(event) {
     if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
     event.preventDefault();
     this.zoom(Math.exp(-event.deltaY / 300), event.offsetX, event.offsetY);

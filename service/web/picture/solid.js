@@ -1,6 +1,7 @@
 // Three components: a cloud that can be turned.
 
 import { replace, svg } from "../element.js";
+import { limitsOf } from "./limits.js";
 import { Stage } from "./stage.js";
 
 const AXES = [
@@ -11,14 +12,19 @@ const AXES = [
 const FILL = 0.58; // of the shorter side, for the half diagonal of the data's box
 
 export class Solid extends Stage {
-  constructor(cloud, label) {
+  // `axes` are the three names, `arrows` where the strongest variables lead: [{ name, tip }].
+  constructor(cloud, axes, arrows, label) {
     super(cloud, label);
-    const bounds = [0, 1, 2].map((axis) => {
-      const values = cloud.positions.filter((_, index) => index % 3 === axis);
-      return [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
-    });
+    this.axes = axes;
+    this.arrows = arrows;
+    const bounds = [0, 1, 2].map((axis) =>
+      limitsOf(
+        cloud.positions.filter((_, index) => index % 3 === axis),
+        cloud.codes,
+      ),
+    );
     this.center = bounds.map(([low, high]) => (low + high) / 2);
-    this.spread = bounds.map(([low, high]) => (high - low) / 2 || 1);
+    this.extent = bounds.map(([low, high]) => (high - low) / 2 || 1);
     this.reset();
   }
 
@@ -58,7 +64,7 @@ export class Solid extends Stage {
 
   view() {
     const [stretchX, stretchY] = this.stretch;
-    const columns = AXES.map((axis, index) => this.rotate(axis).map((value) => value / this.spread[index]));
+    const columns = AXES.map((axis, index) => this.rotate(axis).map((value) => value / this.extent[index]));
     const shift = [0, 1, 2].map(
       (row) => -columns.reduce((sum, column, axis) => sum + column[row] * this.center[axis], 0),
     );
@@ -74,10 +80,11 @@ export class Solid extends Stage {
   }
 
   // Where the point of an index is, in pixels.
-  placement() {
+  locate(index, place) {
     const { positions } = this.cloud;
-    return (index) =>
-      this.toPixel([0, 1, 2].map((axis) => (positions[3 * index + axis] - this.center[axis]) / this.spread[axis]));
+    const unit = [0, 1, 2].map((axis) => (positions[3 * index + axis] - this.center[axis]) / this.extent[axis]);
+    [place[0], place[1]] = this.toPixel(unit);
+    return place;
   }
 
   drawLines() {
@@ -95,13 +102,26 @@ export class Solid extends Stage {
     );
     const names = AXES.map((_, axis) => {
       const [x, y] = this.toPixel([-1, -1, -1].map((low, at) => (at === axis ? 1.14 : low)));
-      return svg("text", { class: "axis", x, y, "text-anchor": "middle" }, `z${axis}`);
+      return svg("text", { class: "axis", x, y, "text-anchor": "middle" }, this.axes[axis]);
     });
     this.below.setAttribute("viewBox", `0 0 ${this.node.clientWidth} ${this.node.clientHeight}`);
     replace(
       this.below,
       edges.map(([from, to]) => line(from, to)),
       names,
+    );
+    const longest = Math.max(...this.arrows.map(({ tip }) => Math.max(...tip.map((value, axis) => Math.abs(value / this.extent[axis])))));
+    const [x1, y1] = this.toPixel([0, 0, 0]);
+    this.above.setAttribute("viewBox", `0 0 ${this.node.clientWidth} ${this.node.clientHeight}`);
+    replace(
+      this.above,
+      this.arrows.map(({ name, tip }) => {
+        const [x2, y2] = this.toPixel(tip.map((value, axis) => value / this.extent[axis] / longest));
+        return [
+          svg("line", { class: "shaft", x1, y1, x2, y2 }),
+          svg("text", { class: "arrow-name", x: x2, y: y2, "text-anchor": x2 < x1 ? "end" : "start" }, name),
+        ];
+      }),
     );
   }
 }

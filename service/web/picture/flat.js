@@ -1,0 +1,265 @@
+// Two components: points over the contours of the class densities, with the decision boundary.
+
+import { replace, svg } from "../element.js";
+import { chain, scale, ticks } from "../charts/axis.js";
+import { SEEN } from "./cloud.js";
+import { limitsOf } from "./limits.js";
+import { colorOf } from "../charts/palette.js";
+import { Stage } from "./stage.js";
+
+const MANY = 0.01; // share of the rows that may stand at the border before a turned picture is looked at anew
+const MARGIN = { left: 48, right: 14, top: 14, bottom: 44 };
+
+export class Flat extends Stage {
+  // `axes` are the two names; `panel` has contours and boundary.
+  constructor(cloud, panel, axes, label) {
+    super(cloud, label);
+    this.axes = axes;
+    this.contours = panel.series.map(({ contours }) =>
+      contours.map(({ level, segments }) => ({ level, lines: chain(segments) })),
+    );
+    this.boundary = chain(panel.boundary);
+    this.isModel = true; // whether what is seen is the model's own projection, for which the contours hold
+    this.reset();
+  }
+
+  reset() {
+    this.lookAt(this.limits());
+    this.draw();
+  }
+
+  // Shows a part of the plane, [[left, right], [low, high]]; what lies beyond stands at its border.
+  lookAt(home) {
+    this.home = home;
+    [this.x, this.y] = home.map((range) => [...range]);
+  }
+
+  // What holds nearly all rows; the few that lie beyond stand at its border.
+  limits(positions = this.cloud.positions) {
+    const { codes, kinds } = this.cloud;
+    const seen = [...codes.keys()].filter((index) => kinds[index] === SEEN);
+    const own = seen.length ? seen : [...codes.keys()];
+    return [0, 1].map((axis) =>
+      limitsOf(
+        own.map((index) => positions[3 * index + axis]),
+        own.map((index) => codes[index]),
+      ),
+    );
+  }
+
+  // Shows all rows, the far ones as well.
+  widen() {
+    const { positions } = this.cloud;
+    [this.x, this.y] = [0, 1].map((axis) => {
+      let [low, high] = this.home[axis];
+      for (const index of this.order) {
+        low = Math.min(low, positions[3 * index + axis]);
+        high = Math.max(high, positions[3 * index + axis]);
+      }
+      return [low - 0.03 * (high - low), high + 0.03 * (high - low)];
+    });
+    this.draw();
+  }
+
+  // Shown rows that stand at the border.
+  get nFar() {
+    const { positions } = this.cloud;
+    const [left, right, low, high] = this.border();
+    let count = 0;
+    for (const index of this.order) {
+      const [x, y] = [positions[3 * index], positions[3 * index + 1]];
+      if (x < left || x > right || y < low || y > high) count += 1;
+    }
+    return count;
+  }
+
+  border() {
+    return [this.x, this.y].flatMap(([low, high], axis) => [
+      Math.min(low, this.home[axis][0]),
+      Math.max(high, this.home[axis][1]),
+    ]);
+  }
+
+  get size() {
+    const { clientWidth: width, clientHeight: height } = this.node;
+    return { width, height, right: width - MARGIN.right, bottom: height - MARGIN.bottom };
+  }
+
+  // Maps x and y to the part of the canvas inside the margins, in clip space.
+  view() {
+    const { width, height, right, bottom } = this.size;
+    const toClipX = scale(this.x, [(2 * MARGIN.left) / width - 1, (2 * right) / width - 1]);
+    const toClipY = scale(this.y, [1 - (2 * bottom) / height, 1 - (2 * MARGIN.top) / height]);
+    const [x0, y0] = [toClipX(0), toClipY(0)];
+    return Float32Array.of(toClipX(1) - x0, 0, 0, 0, 0, toClipY(1) - y0, 0, 0, 0, 0, 0, 0, x0, y0, 0, 1);
+  }
+
+  scales() {
+    const { right, bottom } = this.size;
+    return [scale(this.x, [MARGIN.left, right]), scale(this.y, [bottom, MARGIN.top])];
+  }
+
+  toPixel([x, y]) {
+    const [toX, toY] = this.scales();
+    return [toX(x), toY(y)];
+  }
+
+  // The place in the picture under a pixel.
+  toPlace([left, top]) {
+    const { right, bottom } = this.size;
+    return [scale([MARGIN.left, right], this.x)(left), scale([bottom, MARGIN.top], this.y)(top)];
+  }
+
+  // Where the point of an index is, in pixels.
+  locate(index, place) {
+    const { positions } = this.cloud;
+    const { right, bottom } = this.size;
+    const [left, rightmost, low, high] = this.border();
+    const x = Math.min(rightmost, Math.max(left, positions[3 * index]));
+    const y = Math.min(high, Math.max(low, positions[3 * index + 1]));
+    place[0] = MARGIN.left + ((x - this.x[0]) / (this.x[1] - this.x[0])) * (right - MARGIN.left);
+    place[1] = bottom - ((y - this.y[0]) / (this.y[1] - this.y[0])) * (bottom - MARGIN.top);
+    return place;
+  }
+
+  drag(right, down) {
+    const { width, height } = this.size;
+    const shift = (range, share) => range.map((value) => value + share * (range[1] - range[0]));
+    this.x = shift(this.x, -right / (width - MARGIN.left - MARGIN.right));
+    this.y = shift(this.y, down / (height - MARGIN.top - MARGIN.bottom));
+    this.draw();
+  }
+
+  zoom(factor, left = this.node.clientWidth / 2, top = this.node.clientHeight / 2) {
+    const [centerX, centerY] = this.toPlace([left, top]);
+    this.x = this.x.map((value) => centerX + (value - centerX) / factor);
+    this.y = this.y.map((value) => centerY + (value - centerY) / factor);
+    this.draw();
+  }
+
+  // From now on four numbers a point tell its place, by a matrix that `turnTo` gives; null ends it.
+  setSpread(spread) {
+    this.spread = spread;
+    this.tooltip.hidden = true;
+    if (!spread) this.layer.setTurn(null);
+    this.layer.setPoints({ numbers: this.numbers() });
+  }
+
+  turnTo(matrix, shift, home = null) {
+    this.layer.setTurn(matrix, shift);
+    if (home) this.lookAt(home);
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => {
+      this.drawPoints();
+      if (home) this.drawAxes();
+    });
+  }
+
+  // While the picture is turned, contours and boundary do not hold.
+  hideModel() {
+    this.above.replaceChildren();
+  }
+
+  // Places of the rows, two numbers each. New rows are seen in the model's own projection only.
+  setPositions(places, isModel, axes) {
+    const { positions, kinds, original } = this.cloud;
+    for (let index = 0; index < kinds.length; index += 1) {
+      for (let axis = 0; axis < 2; axis += 1) {
+        const own = isModel ? original[3 * index + axis] : NaN;
+        positions[3 * index + axis] = kinds[index] === SEEN ? places[2 * index + axis] : own;
+      }
+    }
+    this.isModel = isModel;
+    this.axes = axes;
+    this.setSpread(null);
+    if (isModel || this.nFar > MANY * kinds.length) this.lookAt(this.limits());
+    this.draw();
+  }
+
+  // Where the middle of each class is, if classes are named in the picture.
+  centers() {
+    if (!this.classNames) return [];
+    const { positions, codes } = this.cloud;
+    const places = this.classNames.map(() => [[], []]);
+    for (const index of this.order) for (const axis of [0, 1]) places[codes[index]][axis].push(positions[3 * index + axis]);
+    return places.flatMap(([x, y], code) => (x.length ? [{ x: median(x), y: median(y), name: this.classNames[code] }] : []));
+  }
+
+  drawLines() {
+    const { width, height } = this.size;
+    for (const layer of [this.below, this.above]) layer.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.drawAxes();
+    this.drawModel();
+  }
+
+  // Contours and boundary, and the names of the classes.
+  drawModel() {
+    const { right, bottom } = this.size;
+    const [toX, toY] = this.scales();
+    const path = (lines) =>
+      lines.map((line) => `M${line.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L")}`).join("");
+    const contours = this.contours.flatMap((levels, code) =>
+      this.hidden.has(code)
+        ? []
+        : levels.map(({ level, lines }) =>
+            svg("path", {
+              class: "contour",
+              d: path(lines),
+              stroke: colorOf(code),
+              fill: colorOf(code),
+              "stroke-opacity": 0.25 + 0.5 * level,
+            }),
+          ),
+    );
+    const frame = {
+      x: MARGIN.left,
+      y: MARGIN.top,
+      width: Math.max(0, right - MARGIN.left),
+      height: Math.max(0, bottom - MARGIN.top),
+    };
+    this.clipId ??= `clip-${Math.random().toString(36).slice(2)}`;
+    replace(
+      this.above,
+      svg("clipPath", { id: this.clipId }, svg("rect", frame)),
+      this.isModel &&
+        svg(
+          "g",
+          { "clip-path": `url(#${this.clipId})` },
+          contours,
+          svg("path", { class: "boundary", d: path(this.boundary) }),
+        ),
+      this.centers().map(({ x, y, name }) =>
+        svg("text", { class: "class-name", x: toX(x), y: toY(y), "text-anchor": "middle" }, name),
+      ),
+    );
+  }
+
+  drawAxes() {
+    const { width, height, right, bottom } = this.size;
+    const [toX, toY] = this.scales();
+    const columns = ticks(this.x, width / 90).map((value) => [
+      svg("line", { class: "grid", x1: toX(value), x2: toX(value), y1: MARGIN.top, y2: bottom }),
+      svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value)),
+    ]);
+    const rows = ticks(this.y, height / 70).map((value) => [
+      svg("line", { class: "grid", x1: MARGIN.left, x2: right, y1: toY(value), y2: toY(value) }),
+      svg("text", { class: "tick", x: MARGIN.left - 8, y: toY(value) + 4, "text-anchor": "end" }, String(value)),
+    ]);
+    const [across, upward] = this.axes;
+    const [middle, center] = [(MARGIN.left + right) / 2, (MARGIN.top + bottom) / 2];
+    const along = { class: "axis", "text-anchor": "middle" };
+    replace(
+      this.below,
+      columns,
+      rows,
+      svg("text", { ...along, x: middle, y: height - 6 }, across),
+      svg("text", { ...along, x: 12, y: center, transform: `rotate(-90 12 ${center})` }, upward),
+    );
+    this.canvas.style.setProperty(
+      "clip-path",
+      `inset(${MARGIN.top - 6}px ${MARGIN.right - 6}px ${MARGIN.bottom - 6}px ${MARGIN.left - 6}px)`,
+    );
+  }
+}
+
+const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];

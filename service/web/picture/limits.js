@@ -1,0 +1,33 @@
+// The part of an axis that a picture shows: a few rows far away must not press all others together.
+
+const CENTRAL = 0.95; // of the rows of a class
+const REACH = 0.6; // of the width of the central rows, on either side: normal rows are never cut
+const ROOM = 0.05;
+const ENOUGH = 5; // rows of a class that has a say
+
+// [low, high] of values with the class of each. Every class is seen; within one, only its few far rows are not.
+export function limitsOf(values, codes) {
+  const byClass = new Map();
+  for (let index = 0; index < values.length; index += 1) {
+    const code = codes[index];
+    if (!byClass.has(code)) byClass.set(code, []);
+    byClass.get(code).push(values[index]);
+  }
+  const classes = [...byClass.values()];
+  const large = classes.filter(({ length }) => length >= ENOUGH);
+  let [low, high] = [Infinity, -Infinity];
+  for (const members of large.length ? large : classes) {
+    const [from, to] = central(members);
+    [low, high] = [Math.min(low, from), Math.max(high, to)];
+  }
+  const room = ROOM * (high - low) || 1;
+  return [low - room, high + room];
+}
+
+function central(members) {
+  const sorted = Float64Array.from(members).sort();
+  const cut = Math.floor(((1 - CENTRAL) / 2) * (sorted.length - 1));
+  const [from, to] = [sorted[cut], sorted[sorted.length - 1 - cut]];
+  const reach = REACH * (to - from);
+  return [Math.max(sorted[0], from - reach), Math.min(sorted[sorted.length - 1], to + reach)];
+}

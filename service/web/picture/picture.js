@@ -1,0 +1,251 @@
+// The picture of a model: which components, which classes, rows of the fit or held out, and where new rows fall.
+
+import { Curves } from "../charts/curves.js";
+import { colorOf, shapeOf } from "../charts/palette.js";
+import { element, replace } from "../element.js";
+import { count, plural } from "../words.js";
+import { axisName, columnsOf, shorten } from "./axis_names.js";
+import { arrowSlider } from "./arrows.js";
+import { Cloud, HELD_OUT, NEW, SEEN } from "./cloud.js";
+import { describePoint } from "./point_description.js";
+import { Flat } from "./flat.js";
+import { drawnRows, heldOutRows, projectedRows } from "./points_of.js";
+import { SeparationMeter } from "./separation_meter.js";
+import { Solid } from "./solid.js";
+import { Turning } from "./turning.js";
+
+const NAMED_FROM = 10; // classes from which colors repeat, so that names stand in the picture
+const ARROWS = 6; // shown at first
+const MOST_ARROWS = 30;
+const EXPLANATIONS = {
+  [SEEN]: "Each point is a row of the fit, where the model places it.",
+  [HELD_OUT]: "Each ring is a row where a fit that had not seen it would place it; its color is its true class.",
+};
+
+export class Picture {
+  // `inputs` are the names of the model's columns; `source` gives the rows, where they can be had.
+  constructor(model, inputs, plot, source) {
+    Object.assign(this, { model, inputs, plot, source });
+    this.columns = columnsOf(model.card);
+    this.seen = drawnRows(plot);
+    this.heldOut = heldOutRows(plot);
+    this.added = [];
+    this.hidden = new Set();
+    this.kind = SEEN;
+    this.frame = element("div", { class: "frame" });
+    this.tools = element("div", { class: "tools" });
+    this.explanation = element("p", { class: "hint" });
+    this.far = element("p", { class: "hint", "aria-live": "polite" });
+    this.node = element("div", { class: "picture" }, this.frame, this.tools, this.legend(), this.explanation, this.far);
+    this.choose(plot.n_components === 3 ? "space" : 0);
+    this.ready = this.load();
+  }
+
+  // All rows, and what they hold, as soon as they are there.
+  async load() {
+    this.features = await this.source.features();
+    if (this.isDisposed || !this.features) return;
+    this.seen = projectedRows(this.features, this.model);
+    this.choose(this.choice);
+    this.table = await this.source.table();
+  }
+
+  // How the picture can be looked at: in space, or one pair of components after the other.
+  get choices() {
+    const pairs = this.plot.panels.map(({ x_label: x, y_label: y }, index) => [index, `${x} and ${y}`]);
+    return this.plot.n_components === 3 ? [["space", "in space"], ...pairs] : pairs;
+  }
+
+  get label() {
+    const classes = plural(this.model.classes.length, "class", "classes");
+    const keys = "Arrow keys move, plus and minus zoom, zero shows everything.";
+    return `The ${classes} ${this.model.classes.slice(0, 12).join(", ")} in ${plural(this.plot.n_components, "component")}. ${keys}`;
+  }
+
+  choose(choice) {
+    this.close();
+    this.choice = choice;
+    const panel = this.plot.panels[choice === "space" ? 0 : choice];
+    try {
+      if (this.plot.n_components === 1) this.stage = new Curves(panel, this.axisNames()[0], this.label);
+      else if (choice === "space") this.stage = new Solid(this.cloud(), this.axisNames(), this.strongest(), this.label);
+      else this.stage = new Flat(this.cloud(), panel, this.axisNames(), this.label);
+    } catch (error) {
+      if (error.message !== "no WebGL") throw error;
+      const text = "This browser has no WebGL, which the picture needs. The SVG file below shows the same.";
+      replace(this.frame, element("p", { class: "trouble" }, text));
+      return;
+    }
+    if (this.stage instanceof Flat && this.model.classes.length > NAMED_FROM) {
+      this.stage.classNames = this.model.classes.map((label) => shorten(String(label)));
+    }
+    replace(this.frame, this.stage.node);
+    this.stage.layouts?.push(() => this.countFar());
+    this.apply();
+    this.offerTurning();
+  }
+
+  close() {
+    this.turning?.dispose();
+    this.turning = null;
+    this.stage?.dispose();
+  }
+
+  dispose() {
+    this.isDisposed = true;
+    this.close();
+  }
+
+  // Two components of rows that are here: the picture can be turned.
+  offerTurning() {
+    replace(this.tools);
+    if (!this.features || this.plot.n_components !== 2 || !(this.stage instanceof Flat)) return;
+    const most = Math.min(MOST_ARROWS, this.model.projection.length);
+    const shown = Math.min(ARROWS, most);
+    if (this.kind !== SEEN) return;
+    const meter = new SeparationMeter(this.model.card.in_sample?.divergence, {
+      onBack: () => this.turning.back(!isStill()),
+      onPlay: isStill() ? null : () => this.turning.playFromPrincipal(),
+    });
+    const { stage, features, model, columns, source } = this;
+    this.turning = new Turning({ stage, features, model, columns, source, onSeparation: (found) => meter.show(found) });
+    this.turning.showArrows(shown);
+    meter.show(this.turning.best);
+    replace(
+      this.tools,
+      meter.node,
+      arrowSlider(most, shown, (number) => this.turning.showArrows(number)),
+    );
+  }
+
+  get axes() {
+    if (this.choice === "space") return [0, 1, 2];
+    const { x_label: x, y_label: y } = this.plot.panels[this.choice ?? 0];
+    return this.plot.n_components === 1 ? [0] : [x, y].map((name) => Number(name.slice(1)));
+  }
+
+  axisNames() {
+    const { loadings } = this.model.card;
+    return this.axes.map((axis) =>
+      loadings?.length
+        ? axisName(
+            loadings.map((row) => row[axis]),
+            this.columns,
+          )
+        : `z${axis}`,
+    );
+  }
+
+  // The variables that lead farthest, as arrows in space.
+  strongest() {
+    const { loadings, features } = this.model.card;
+    return (loadings ?? [])
+      .map((row, j) => ({ name: shorten(features[j]), tip: this.axes.map((axis) => row[axis]) }))
+      .sort((a, b) => Math.hypot(...b.tip) - Math.hypot(...a.tip))
+      .slice(0, ARROWS);
+  }
+
+  cloud() {
+    const { Z, codes, rows, predicted } = this.kind === SEEN ? this.seen : this.heldOut;
+    const { added, axes, model } = this;
+    const k = model.projection[0].length;
+    const n = codes.length;
+    const kinds = new Uint8Array(n + added.length).fill(this.kind, 0, n).fill(NEW, n);
+    const describe = (index) => {
+      const isNew = index >= n;
+      const point = isNew
+        ? added[index - n]
+        : { z: Z.subarray(k * index, k * index + k), code: codes[index], row: rows[index], predicted: predicted?.[index] };
+      return describePoint({ ...point, kind: kinds[index] }, this);
+    };
+    return new Cloud({
+      places: Float64Array.from([...Z, ...added.flatMap(({ z }) => z)]),
+      k,
+      axes: this.plot.n_components === 2 ? [0, 1] : axes,
+      codes: Int32Array.from([...codes, ...added.map(({ code }) => code)]),
+      kinds,
+      rows: Int32Array.from([...rows, ...added.map(() => -1)]),
+      describe,
+    });
+  }
+
+  // Rows of the fit as they are shown: { Z, codes, rows }, turned where the picture is.
+  get shownRows() {
+    return this.turning && !this.turning.isOptimum ? { ...this.seen, Z: this.turning.places() } : this.seen;
+  }
+
+  addRows(rows) {
+    this.added = rows;
+    if (this.stage instanceof Curves) this.stage.setMarks(rows.map(({ z }) => z[0]));
+    else if (this.stage) this.choose(this.choice);
+  }
+
+  apply() {
+    this.stage?.setHidden(this.hidden);
+  }
+
+  // Says how many rows stand at the border, and offers to show them.
+  countFar() {
+    const nFar = this.stage instanceof Flat ? this.stage.nFar : 0;
+    if (nFar === this.nFar) return;
+    this.nFar = nFar;
+    const text = `${plural(nFar, "row lies", "rows lie")} beyond the border and ${nFar === 1 ? "stands" : "stand"} there as ${nFar === 1 ? "a triangle" : "triangles"}. `;
+    const show = element("button", { type: "button", class: "link", onclick: () => this.stage.widen() }, "Show all rows");
+    replace(this.far, nFar > 0 && [text, show]);
+  }
+
+  legend() {
+    const classes = this.model.classes.map((label, code) => this.legendEntry(label, code));
+    const kinds = this.heldOut.codes.length > 0 && this.plot.n_components > 1 && this.kindChoice();
+    this.explain();
+    return [element("div", { class: "legend", role: "group", "aria-label": "Classes in the picture" }, classes), kinds];
+  }
+
+  legendEntry(label, code) {
+    const toggle = ({ currentTarget }) => {
+      if (!this.hidden.delete(code)) this.hidden.add(code);
+      currentTarget.setAttribute("aria-pressed", String(!this.hidden.has(code)));
+      this.apply();
+    };
+    const dot = element("span", { class: `dot shape-${shapeOf(code)}`, style: { background: colorOf(code) } });
+    return element("button", { type: "button", "aria-pressed": "true", onclick: toggle }, dot, String(label));
+  }
+
+  // One mark a row: where the model places it, or where a fit that had not seen it does.
+  kindChoice() {
+    const choice = (kind, text) => [
+      element("input", {
+        type: "radio",
+        name: "kind",
+        id: `kind-${kind}`,
+        checked: kind === this.kind,
+        onchange: () => {
+          this.kind = kind;
+          this.explain();
+          this.choose(this.choice);
+        },
+      }),
+      element("label", { for: `kind-${kind}` }, text),
+    ];
+    const legend = element("legend", { class: "visually-hidden" }, "Which rows are drawn");
+    return element(
+      "fieldset",
+      { class: "segments small" },
+      legend,
+      choice(SEEN, "As fitted"),
+      choice(HELD_OUT, "Held out"),
+    );
+  }
+
+  explain() {
+    const { n_rows: total } = this.model.card.data ?? {};
+    const shown = (this.kind === SEEN ? this.seen : this.heldOut).codes.length;
+    const part = total > shown && shown ? `${count(shown)} of ${count(total)} rows are drawn. ` : "";
+    replace(
+      this.explanation,
+      this.plot.n_components > 1 && `${EXPLANATIONS[this.kind]} ${part}Drag to move; Ctrl and wheel, or the buttons, zoom.`,
+    );
+  }
+}
+
+const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

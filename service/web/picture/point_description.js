@@ -1,0 +1,43 @@
+// What is said of a point when it is pointed at.
+
+import { element } from "../element.js";
+import { short } from "../words.js";
+import { HELD_OUT, NEW } from "./cloud.js";
+
+const SHOWN_VALUES = 8;
+
+// `point` is { kind, z, code, row, predicted } or a new row's { title, values, … }.
+export function describePoint(point, { model, inputs, table, axes, axisNames }) {
+  const label = String(model.classes[point.code]);
+  const names = inputs;
+  const entries = point.kind === NEW ? point.values.map((value, index) => [names[index], value]) : valuesOf(point.row, table);
+  const shown = entries.slice(0, SHOWN_VALUES);
+  return [
+    element("strong", {}, [titleOf(point, table), label, ...remarks(point, model)].filter(Boolean).join(" · ")),
+    element(
+      "dl",
+      {},
+      shown.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value === null || value === "" ? "missing" : String(value))]),
+      shown.length === 0 && Array.from(point.z, (value, axis) => [element("dt", {}, `axis ${axis + 1}`), element("dd", {}, short(value))]),
+    ),
+    entries.length > SHOWN_VALUES && element("span", { class: "hint" }, `and ${entries.length - SHOWN_VALUES} more`),
+  ].filter(Boolean);
+}
+
+export function titleOf({ title, row }, table) {
+  if (title) return title;
+  if (row < 0) return "";
+  const id = table?.columns.find(({ role }) => role === "id");
+  return id ? String(id.values[row]) : `Row ${row + 1}`;
+}
+
+function remarks({ kind, code, predicted }, model) {
+  if (kind !== HELD_OUT) return [];
+  if (predicted === undefined) return ["held out"];
+  return [predicted === code ? "held out, recognized" : `held out, taken for ${model.classes[predicted]}`];
+}
+
+const valuesOf = (row, table) =>
+  table && row >= 0
+    ? table.columns.filter(({ role }) => role !== "id" && role !== "target").map(({ name, values }) => [name, values[row]])
+    : [];
