@@ -200,7 +200,7 @@ def fit_record(id: str, values: Mapping[bytes, bytes]) -> FitRecord:
             "n_starts": text.get("n_starts"),
             "starts_done": text.get("starts_done", 0),
             "best_divergence": text.get("best_divergence"),
-            "share_done": text.get("share_done", 0),
+            "share_done": text.get("share_done", float(text["status"] == Status.SUCCEEDED)),
             "share_before": text.get("share_before", 0),
             "attempts": text["attempts"],
             "recoveries": text.get("recoveries", 0),
