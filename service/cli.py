@@ -5,7 +5,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from service.commands import cancel, completion, failure, fit, fits, inference, keys, models, plot, score, show, up
+from service.commands import (
+    cancel,
+    completion,
+    failure,
+    fit,
+    fits,
+    inference,
+    inspect,
+    keys,
+    models,
+    plot,
+    score,
+    show,
+    up,
+)
 from service.commands.options import Formatter
 
 DESCRIPTION = """Supervised linear projections that people can look at.
@@ -28,6 +42,6 @@ def parser() -> argparse.ArgumentParser:
         prog="melm", description=DESCRIPTION, epilog=failure.EXIT_CODES, formatter_class=Formatter
     )
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (up, fit, inference, score, plot, models, fits, show, cancel, keys, completion):
+    for command in (up, inspect, fit, inference, score, plot, models, fits, show, cancel, keys, completion):
         command.add(commands)
     return top

@@ -12,6 +12,8 @@ from melm.evidence.verdict import with_verdict
 from melm.methods import METHODS
 from melm.model import Model
 from melm.model.card import Card
+from melm.tables.problem import Problem as TableProblem
+from melm.tables.reading import Reading
 from melm.tables.roles import Role
 from worker.store.records import (
     AliasRecord,
@@ -145,6 +147,110 @@ class RowsPageOut(BaseModel):
     row_numbers: list[int] = Field(description="Counted from 0, in the order of upload.")
     columns: list[RowsColumn]
     next_offset: int | None = Field(description="Where the next page begins; null on the last one.")
+
+
+class FixOut(BaseModel):
+    """A parameter of the upload, and the value that would settle a problem."""
+
+    parameter: str = Field(description="Of the query: `columns`, `missing_values`, `decimal`, ...")
+    value: Any = Field(description="For `columns` an object to merge in, for `missing_values` one more text.")
+    purpose: str = Field(description="When this is right, such as `where the column is text`; may be empty.")
+
+
+class OddityOut(BaseModel):
+    """Something odd about a table. One stands for all of its kind in a column."""
+
+    level: Literal["error", "question", "warning"] = Field(
+        description="`error`: not read until it is settled. `question`: two readings are possible, and the likelier "
+        "one was taken. `warning`: something is left out or changed."
+    )
+    detail: str
+    column: str | None
+    rows: list[int] = Field(description="The first of the rows, counted from 0 as a program does.")
+    lines: list[int] = Field(description="The lines of these rows in the file, counted from 1, where it has lines.")
+    count: int = Field(description="How many places are like this.")
+    fixes: list[FixOut] = Field(description="What would settle it, the likeliest first.")
+    advice: str | None = Field(description="What to do where no parameter settles it.")
+
+    @classmethod
+    def of(cls, problem: TableProblem) -> OddityOut:
+        """What a client sees of a problem."""
+        fixes = [FixOut(**vars(fix)) for fix in problem.fixes]
+        return cls(**{**vars(problem), "level": problem.level.value, "fixes": fixes})
+
+
+class DialectOut(BaseModel):
+    """How a file is written, as it was found out."""
+
+    encoding: str | None
+    delimiter: str | None
+    decimal: str | None = Field(description="Of columns that do not tell another.")
+
+
+class ColumnReadingOut(BaseModel):
+    """A column as it would be read."""
+
+    name: str
+    role: str = Field(description="What it is for; `columns` sets it.")
+    kind: Literal["number", "category", "boolean", "time", "text", "empty"] = Field(description="What its values are.")
+    reason: str = Field(description="Why it has this role.")
+    is_given: bool = Field(description="Whether the request has set the role.")
+    n_missing: int
+    missing_share: float
+    n_distinct: int
+    examples: list[str] = Field(description="The first values that differ.")
+
+
+class TargetOut(BaseModel):
+    """A column that may say what class a row belongs to."""
+
+    name: str
+    reason: str
+    n_classes: int
+
+
+class ClassOut(BaseModel):
+    """A class, and how many rows it has."""
+
+    label: Label
+    n_rows: int
+
+
+class ReadingOut(BaseModel):
+    """What would be read of a table; nothing is stored."""
+
+    media_type: str
+    dialect: DialectOut | None = Field(description="Of text and workbooks; null of other formats.")
+    n_rows: int
+    n_unlabeled: int = Field(description="Rows without a label.")
+    is_complete: bool = Field(description="False where only the beginning of a file was looked at.")
+    columns: list[ColumnReadingOut]
+    target: TargetOut | None = Field(description="The column of labels: the one that was named, else the likeliest.")
+    is_target_given: bool
+    other_targets: list[TargetOut] = Field(description="What else may be the target, the likeliest first.")
+    classes: list[ClassOut] = Field(description="The first hundred.")
+    problems: list[OddityOut]
+
+    @classmethod
+    def of(cls, reading: Reading) -> ReadingOut:
+        """What a client sees of a reading."""
+        found = reading.dialect
+        dialect = (
+            None
+            if found is None
+            else DialectOut(encoding=reading.encoding, delimiter=found.delimiter, decimal=found.decimal)
+        )
+        return cls.model_validate(
+            {
+                **vars(reading),
+                "dialect": dialect,
+                "columns": [vars(column) for column in reading.columns],
+                "target": None if reading.target is None else vars(reading.target),
+                "other_targets": [vars(each) for each in reading.other_targets],
+                "classes": [vars(each) for each in reading.classes],
+                "problems": [OddityOut.of(problem) for problem in reading.problems],
+            }
+        )
 
 
 class ValidationIn(BaseModel):

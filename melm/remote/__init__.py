@@ -33,7 +33,7 @@ from melm.remote.errors import (
 )
 from melm.remote.fits import Fit
 from melm.remote.models import Model
-from melm.remote.records import Dataset, Event, FitRecord, ModelRecord, Progress
+from melm.remote.records import Dataset, Event, FitRecord, ModelRecord, Progress, Reading
 
 if TYPE_CHECKING:
     from melm.remote.estimator import RemoteMELM
@@ -60,6 +60,7 @@ __all__ = [
     "PreconditionFailed",
     "Problem",
     "Progress",
+    "Reading",
     "RemoteError",
     "RemoteMELM",
     "RowsWarning",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from melm.remote.connection import PATIENCE_SECONDS, Connection
 from melm.remote.datasets import Datasets
 from melm.remote.fits import Fits
 from melm.remote.models import Models
+from melm.remote.records import Reading
+from melm.remote.table_body import Rows
 
 
 class Client:
@@ -36,6 +38,10 @@ class Client:
         self.datasets = Datasets(self._connection)
         self.fits = Fits(self._connection)
         self.models = Models(self._connection)
+
+    def inspect(self, rows: Rows | str | bytes, **options: Any) -> Reading:
+        """What would be read of a table; `client.datasets.inspect` has the options."""
+        return self.datasets.inspect(rows, **options)
 
     def __enter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy.typing as npt
 
 from melm.remote.arrays import NPZ, as_labels, as_rows, names_of, write_npz
 from melm.remote.connection import Connection
-from melm.remote.records import Dataset
+from melm.remote.records import Dataset, Reading
 from melm.remote.table_body import Rows, TableBody, file_body, table_body
 from melm.tables.content_hash import content_hash
+from melm.tables.files import CSV, DRY_RUN_BYTES
 
 Missing: TypeAlias = Literal["impute", "refuse"]
 
@@ -102,7 +104,44 @@ class Datasets:
             name=name,
         )
 
-    def _send(self, body: TableBody, *, columns: Mapping[str, str] | None = None, **options: Any) -> Dataset:
+    def inspect(
+        self,
+        rows: Rows | str | bytes,
+        *,
+        target: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        missing: Missing | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        missing_values: Sequence[str] = (),
+    ) -> Reading:
+        """What `upload` or `upload_file` with the same options would read; of a large CSV file its beginning tells."""
+        body = table_body(rows)
+        if body is None:
+            raise ValueError("A matrix is taken as it is: there is nothing to inspect.")
+        file_bytes = body.n_bytes
+        if body.media_type == CSV.media_type and isinstance(rows, str | PathLike):
+            with Path(rows).open("rb") as file:
+                body = TableBody(file.read(DRY_RUN_BYTES), CSV.media_type)
+        document = self._post(
+            body,
+            dry_run="true",
+            file_bytes=file_bytes,
+            target=target,
+            columns=columns,
+            missing=missing,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            missing_values=list(missing_values) or None,
+        )
+        return Reading.of(document)
+
+    def _send(self, body: TableBody, **options: Any) -> Dataset:
+        return Dataset.of(self._post(body, **options))
+
+    def _post(self, body: TableBody, *, columns: Mapping[str, str] | None = None, **options: Any) -> Any:
         given = {**options, "columns": json.dumps(dict(columns)) if columns else None}
         response = self._connection.send(
             "POST",
@@ -111,7 +150,7 @@ class Datasets:
             headers=body.headers,
             content=body.content,
         )
-        return Dataset.of(response.json())
+        return response.json()
 
     def delete(self, dataset_id: str) -> None:
         """Delete a dataset; a `Conflict` while a fit uses it."""

@@ -54,6 +54,23 @@ class Dataset(Record):
 
 
 @dataclass(frozen=True)
+class Reading(Record):
+    """What the service would read of a table, with everything that is odd about it. Nothing is stored."""
+
+    media_type: str
+    dialect: dict[str, Any] | None  # of text: encoding, delimiter, decimal
+    n_rows: int
+    n_unlabeled: int
+    is_complete: bool  # False where only the beginning of the file was looked at
+    columns: list[dict[str, Any]]  # name, role, kind, reason, missing values and examples of each
+    target: dict[str, Any] | None  # the column of labels: the one that was named, else the likeliest
+    is_target_given: bool
+    other_targets: list[dict[str, Any]]
+    classes: list[dict[str, Any]]  # label and n_rows of each
+    problems: list[dict[str, Any]]  # level, detail, places, and fixes: parameter and value
+
+
+@dataclass(frozen=True)
 class Progress(Record):
     """How far a fit has come."""
 

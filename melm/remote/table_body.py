@@ -13,13 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.remote.arrays import NPZ, as_labels, names_of
+from melm.remote.arrays import as_labels, names_of
+from melm.tables.files import HEAD_BYTES, JSON, format_of
 
-CSV = "text/csv"
-JSON = "application/json"
-PARQUET = "application/vnd.apache.parquet"
-ARROW = "application/vnd.apache.arrow.stream"
-FIRST_BYTES = {b"PK\x03\x04": NPZ, b"PAR1": PARQUET, b"\xff\xff\xff\xff": ARROW}
 PIECE_BYTES = 1 << 20
 NUMBERS = (bool, int, float, np.number, np.bool_)
 
@@ -74,22 +70,17 @@ def rows_body(rows: Iterable[Mapping[str, Any]], y: npt.ArrayLike | None) -> Tab
     document: dict[str, Any] = {"rows": [{name: plain(cell) for name, cell in row.items()} for row in rows]}
     if y is not None:
         document["y"] = as_labels(y).tolist()
-    return TableBody(json.dumps(document, allow_nan=False).encode(), JSON)
+    return TableBody(json.dumps(document, allow_nan=False).encode(), JSON.media_type)
 
 
 def file_body(file: str | PathLike[str] | bytes) -> TableBody:
     """A file by its bytes, or by its path: then it is read while it is sent."""
     if isinstance(file, bytes):
-        return TableBody(file, media_type_of(file))
+        return TableBody(file, format_of(file[:HEAD_BYTES]).media_type)
     path = Path(file)
     with path.open("rb") as opened:
-        media_type = media_type_of(opened.read(4))
+        media_type = format_of(opened.read(HEAD_BYTES)).media_type
     return TableBody(FilePieces(path), media_type, path.stat().st_size)
-
-
-def media_type_of(content: bytes) -> str:
-    """What a file is, by its first bytes; CSV where they say nothing else."""
-    return FIRST_BYTES.get(content[:4], CSV)
 
 
 def is_matrix(frame: object) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ import pyarrow.csv
 
 from melm.tables.dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, sniff
 from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_written_with, number_pattern
+from melm.tables.options import ReadOptions
+from melm.tables.problem import Fix, Level, Problem, Problems
 from melm.tables.roles import ID_NAME, WHOLE_NUMBER, Role
 from melm.tables.stack import Stack
 from melm.tables.table import NO_CATEGORY, Codes, Table, sort_categories
@@ -34,23 +36,8 @@ SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the colu
 MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
 MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
-SHOWN_PROBLEMS = 100
+COUNTED_PROBLEMS = 100_000  # to count the rest would take longer than to mend the file
 MARK_NAMES = {".": "a decimal point", ",": "a decimal comma"}
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something wrong with a file: where, what, and what would mend it."""
-
-    detail: str
-    fix: str | None = None
-    row: int | None = None  # counted from 0, without the header and empty lines
-    column: str | None = None
-
-    def __str__(self) -> str:
-        places = [] if self.row is None else [f"row {self.row}"]
-        places += [] if self.column is None else [f"column {self.column!r}"]
-        return f"{', '.join(places)}: {self.detail}" if places else self.detail
 
 
 class CsvError(ValueError):
@@ -65,20 +52,7 @@ class CsvEncodingError(CsvError):
     """The bytes are not text in the encoding that they should be in."""
 
 
-@dataclass(frozen=True)
-class CsvOptions:
-    """What a caller knows about a file; the rest is found out."""
-
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    missing_values: tuple[str, ...] = ()  # beside the usual ones
-    columns: Mapping[str, str] = field(default_factory=dict)  # name to role: all but numeric ones are read as text
-    others: str | None = None  # the role of columns that are not named there; None finds out what they hold
-    target: str | None = None
-
-
-def read_csv(chunks: Iterable[bytes], options: CsvOptions | None = None) -> Table:
+def read_csv(chunks: Iterable[bytes], options: ReadOptions | None = None) -> Table:
     """The table of a file that comes in pieces."""
     reader = CsvReader(options)
     for chunk in chunks:
@@ -93,13 +67,14 @@ class CsvReader:
     """
 
     def __init__(
-        self, options: CsvOptions | None = None, spill_bytes: int | None = None, max_columns: int | None = None
+        self, options: ReadOptions | None = None, spill_bytes: int | None = None, max_columns: int | None = None
     ) -> None:
-        self._options = options or CsvOptions()
+        self._options = options or ReadOptions()
         _check(self._options)
         self._spill_bytes = spill_bytes
         self._max_columns = max_columns
         self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
+        self._encoding = "utf-8"
         self._is_known = False
         self._is_begun = False
         self._pending: list[bytes] = []
@@ -108,9 +83,21 @@ class CsvReader:
         self._dialect = Dialect()
         self._columns: dict[str, _Numbers | _Text] = {}
         self._numbers, self._codes = Stack(0), Stack(0)
-        self._problems: list[Problem] = []
-        self._skipped: list[int] = []  # rows that are not as long as the header
+        self.problems = Problems()
+        self._kept_before: list[int] = []  # how many rows were kept before each that is not as long as the header
+        self._line_of: dict[int, int] = {}  # of rows with problems
+        self._n_lines = 0  # before the next block
         self.n_rows = 0
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the cells are written, once the header has come."""
+        return self._dialect
+
+    @property
+    def encoding(self) -> str:
+        """What the bytes were taken for."""
+        return self._encoding
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,17 +119,25 @@ class CsvReader:
 
     def finish(self) -> Table:
         """The table. Raises `CsvError` with all problems of the file."""
+        table = self.finish_with_problems()
+        if table is None or self.problems.has_errors:
+            raise CsvError([problem for problem in self.problems if problem.level is Level.ERROR])
+        return table
+
+    def finish_with_problems(self) -> Table | None:
+        """The table as far as it can be read, None where it has no rows; `problems` says what is odd about it."""
         if not self._is_known:
             self._find_encoding()
         self._add(self._decode(b"", final=True))
         rest = self._take_pending()
         if rest.strip() or not self._is_begun:
             self._take(memoryview(rest))
-        if not self._problems and not self.n_rows:
-            self._problems.append(Problem("the CSV has a header and no rows", "send one line a row"))
-        table = None if self._problems else self._make_table()
-        if table is None or self._problems:
-            raise CsvError([replace(problem, row=self._row(problem)) for problem in self._problems])
+        if not self.n_rows:
+            if not self.problems.has_errors:
+                self.problems.add(Problem("the CSV has a header and no rows", advice="send one line a row"))
+            return None
+        table = self._make_table()
+        self.problems.place(self._line_of)
         return table
 
     def _make_table(self) -> Table:
@@ -152,7 +147,7 @@ class CsvReader:
         after_all: dict[str, Array] = {}
         categories: dict[str, tuple[str, ...]] = {}
         for j, (name, column) in enumerate(texts.items()):
-            values = column.as_numbers(codes[:, j], self._problems)
+            values = column.as_numbers(codes[:, j], self._real_row, self.problems)
             if values is None:
                 codes[:, j], categories[name] = column.sort(codes[:, j])
             else:
@@ -172,13 +167,9 @@ class CsvReader:
         self._pending, self._n_pending = [], 0
         return data
 
-    def _row(self, problem: Problem) -> int | None:
-        """The row of a problem among all rows: those of cells were counted without the rows that were skipped."""
-        row = problem.row
-        if row is not None and problem.column is not None:
-            for skipped in self._skipped:
-                row += skipped <= row
-        return row
+    def _real_row(self, row: int) -> int:
+        """A row among those that were kept, counted with those that were skipped."""
+        return row + bisect_right(self._kept_before, row)
 
     def _find_encoding(self) -> None:
         """Once the first bytes are there: UTF-8 goes to the parser as it is, all else is decoded first."""
@@ -188,7 +179,7 @@ class CsvReader:
         if found == "utf-8-sig":
             data = data[len(codecs.BOM_UTF8) :]
             found = "utf-8"
-        encoding = self._options.encoding or found
+        self._encoding = encoding = self._options.encoding or found
         if encoding != "utf-8":
             self._decoder = codecs.getincrementaldecoder(encoding)()
             data = self._decode(data)
@@ -205,12 +196,14 @@ class CsvReader:
     def _take(self, rows: memoryview) -> None:
         if not self._is_begun:
             rows = self._begin(rows)
-        if not self._columns or _is_blank(rows):
-            return
-        for cells in self._parse(rows).to_batches():
-            if len(self._problems) < SHOWN_PROBLEMS:
+        if self._columns and not _is_blank(rows):
+            n_found, first = self.problems.n_found, self.n_rows + len(self._kept_before)
+            for cells in self._parse(rows).to_batches():
                 self._keep(cells)
-            self.n_rows += len(cells)
+                self.n_rows += len(cells)
+            if self.problems.n_found > n_found:
+                self._find_lines(rows, first)
+        self._n_lines += bytes(rows).count(b"\n")
 
     def _keep(self, cells: Any) -> None:
         """Some rows as numbers and as codes."""
@@ -218,11 +211,27 @@ class CsvReader:
         codes: list[Codes] = []
         for column, values in zip(self._columns.values(), cells.columns, strict=True):
             if isinstance(column, _Numbers):
-                numbers.append(column.take(values, self.n_rows, self._problems))
+                numbers.append(column.take(values, self.n_rows, self._real_row, self.problems))
             else:
                 codes.append(column.take(values))
         self._numbers.append(np.array(numbers).reshape(len(numbers), len(cells)).T)
         self._codes.append(np.array(codes, np.int32).reshape(len(codes), len(cells)).T)
+
+    def _find_lines(self, rows: memoryview, first: int) -> None:
+        """The lines of a block on which rows with problems begin; rows may hold line breaks, and empty lines are none.
+
+        What Python's reader takes for rows otherwise than Arrow's stays without a line.
+        """
+        wanted = {row for problem in self.problems for row in problem.rows} - self._line_of.keys()
+        reader = csv.reader(io.StringIO(str(rows, "utf-8", "replace"), newline=""), delimiter=self._dialect.delimiter)
+        row, line = first, 1
+        with suppress(csv.Error):
+            for cells in reader:
+                if cells:
+                    if row in wanted:
+                        self._line_of[row] = self._n_lines + line
+                    row += 1
+                line = reader.line_num + 1
 
     def _begin(self, block: memoryview) -> memoryview:
         """Find the dialect, take the header, and decide what each column holds. Gives the rows after the header."""
@@ -239,14 +248,17 @@ class CsvReader:
             )
         except csv.Error as error:
             raise CsvError([Problem(f"the header cannot be parsed: {error}")]) from None
-        names = [name.strip() or f"column {index + 1}" for index, name in enumerate(header)]
-        self._check_header(names)
+        self._check_width(header)
+        names = self._distinct([name.strip() or f"column {index + 1}" for index, name in enumerate(header)])
+        self._check_names(names)
         rows = block[len(text[: lines.tell()].encode()) :]
+        self._n_lines = bytes(block[: len(block) - len(rows)]).count(b"\n")
         self._columns = {name: _Text(self._missing) for name in names}
         if not _is_blank(rows):
             end = len(rows) if len(rows) <= SAMPLE_BYTES else _end_of_rows(bytes(rows[:SAMPLE_BYTES])) or len(rows)
+            problems, self.problems = self.problems, Problems()  # these rows are parsed once more, and reported then
             cells = self._parse(rows[:end])
-            self._problems, self._skipped = [], []  # the same rows are parsed once more, and reported then
+            self.problems, self._kept_before = problems, []
             self._columns = {
                 name: self._kind_of(name, column.combine_chunks())
                 for name, column in zip(names, cells.columns, strict=True)
@@ -256,26 +268,34 @@ class CsvReader:
         self._codes = Stack(len(names) - n_numbers, np.int32, self._spill_bytes)
         return rows
 
-    def _check_header(self, names: list[str]) -> None:
-        if not names:
-            raise CsvError([Problem("the CSV is empty", "send a header row, then one line a row")])
-        if self._max_columns is not None and len(names) > self._max_columns:
-            raise CsvError([Problem(f"{len(names)} columns are more than the limit of {self._max_columns}")])
-        twice = sorted(name for name, count in Counter(names).items() if count > 1)
-        if twice:
-            raise CsvError(
-                [Problem(f"columns are named twice: {', '.join(twice[:50])}", "give every column a name of its own")]
-            )
+    def _distinct(self, names: list[str]) -> list[str]:
+        """Names of which none comes twice: the second `a` is `a (2)`."""
+        found: dict[str, None] = {}
+        n_times: Counter[str] = Counter()
+        for name in names:
+            distinct = name
+            while distinct in found:
+                n_times[name] += 1
+                distinct = f"{name} ({n_times[name] + 1})"
+            if distinct != name:
+                detail = f"the name {name!r} comes more than once: this column is called {distinct!r}"
+                self.problems.add(Problem(detail, column=distinct, level=Level.WARNING))
+            found[distinct] = None
+        return list(found)
+
+    def _check_width(self, header: list[str]) -> None:
+        if not header:
+            raise CsvError([Problem("the CSV is empty", advice="send a header row, then one line a row")])
+        if self._max_columns is not None and len(header) > self._max_columns:
+            raise CsvError([Problem(f"{len(header)} columns are more than the limit of {self._max_columns}")])
+
+    def _check_names(self, names: list[str]) -> None:
         wanted = [*self._options.columns, *([] if self._options.target is None else [self._options.target])]
-        unknown = [name for name in dict.fromkeys(wanted) if name not in names]
-        if unknown:
-            written = f" (cells are separated by {self._dialect.delimiter!r}: is that right? delimiter sets it)"
-            raise CsvError(
-                [
-                    Problem(f"there is no column {name!r}", f"columns: {', '.join(names[:50])}{written}")
-                    for name in unknown
-                ]
-            )
+        written = f" (cells are separated by {self._dialect.delimiter!r}: is that right? delimiter sets it)"
+        for name in dict.fromkeys(wanted):
+            if name not in names:
+                detail = f"there is no column {name!r}"
+                self.problems.add(Problem(detail, advice=f"columns: {', '.join(names[:50])}{written}"))
 
     @property
     def _missing(self) -> frozenset[str]:
@@ -289,14 +309,13 @@ class CsvReader:
         if ragged and use_threads:  # only one thread counts the rows
             ragged.clear()
             cells = self._parse_with(block, ragged, use_threads=False)
-        first = self.n_rows + len(self._skipped)
+        first = self.n_rows + len(self._kept_before)
         for row in ragged:
             index = first + row.number - 1
             detail = f"there are {row.actual_columns} cells, the header has {row.expected_columns}"
-            fix = f"delimiter, where cells are not separated by {self._dialect.delimiter!r}; else mend the row"
-            self._skipped.append(index)
-            if len(self._problems) < SHOWN_PROBLEMS:
-                self._problems.append(Problem(detail, fix, index))
+            advice = f"delimiter, where cells are not separated by {self._dialect.delimiter!r}; else mend the row"
+            self._kept_before.append(index - len(self._kept_before))
+            self.problems.add(Problem(detail, advice=advice, rows=(index,)), kind="length")
         return cells
 
     def _parse_with(
@@ -378,11 +397,11 @@ class _Numbers:
         self._name, self._decimal, self._missing = name, decimal, missing
         self.is_marked = is_marked  # by thousands, a currency, or decimals unlike the file's: Arrow cannot parse it
 
-    def take(self, cells: Any, first_row: int, problems: list[Problem]) -> Array:
+    def take(self, cells: Any, first_row: int, real_row: Callable[[int], int], problems: Problems) -> Array:
         """The next cells. Those that are no numbers are problems."""
         values, wrong = self.convert(cells)
         for index in wrong:
-            self.complain(first_row + index, str(cells[index].as_py()), problems)
+            self.complain(real_row(first_row + index), str(cells[index].as_py()), problems)
         return values
 
     def convert(self, cells: Any) -> tuple[Array, list[int]]:
@@ -405,18 +424,22 @@ class _Numbers:
         wrong = np.isinf(values) | ~pc.or_(is_number, is_gap).to_numpy(zero_copy_only=False)
         return values, np.flatnonzero(wrong).tolist()
 
-    def complain(self, row: int, cell: str, problems: list[Problem]) -> None:
+    def complain(self, row: int, cell: str, problems: Problems) -> None:
         """Note a cell that is no number."""
-        if len(problems) >= SHOWN_PROBLEMS:
+        if problems.n_found >= COUNTED_PROBLEMS:
             return
         other = OTHER[self._decimal]
+        kind = "no number"
         detail = f"{cell[:40]!r} is not a number, as the others are"
-        as_text = f"columns={{{self._name!r}: 'categorical'}} where the column is text"
-        fix = f"missing_values={cell[:40]!r} where it stands for a gap; {as_text}"
+        fixes = [
+            Fix("missing_values", cell[:40], "where it stands for a missing value"),
+            Fix("columns", {self._name: "categorical"}, "where the column is text"),
+        ]
         if is_written_with(cell.strip(), other):
+            kind = "other mark"
             detail = f"{cell[:40]!r} has {MARK_NAMES[other]}, where the column has {MARK_NAMES[self._decimal]}"
-            fix = f"decimal={other!r} where that separates decimals; {fix}"
-        problems.append(Problem(detail, fix, row, self._name))
+            fixes.insert(0, Fix("decimal", other, "where that separates decimals"))
+        problems.add(Problem(detail, tuple(fixes), column=self._name, rows=(row,)), kind)
 
 
 class _Text:
@@ -444,28 +467,30 @@ class _Text:
         """All codes of the column, now of the sorted values, and those values."""
         return sort_categories(codes, list(self._code_of))
 
-    def as_numbers(self, codes: Codes, problems: list[Problem]) -> Array | None:
+    def as_numbers(self, codes: Codes, real_row: Callable[[int], int], problems: Problems) -> Array | None:
         """The column where it is one of numbers after all."""
         values = list(self._code_of)
         if self._numbers is None or all(map(WHOLE_NUMBER.fullmatch, values)):
             return None
         converted, wrong = self._numbers.convert(pa.array(values, pa.string()))
-        for row in np.flatnonzero(np.isin(codes, wrong))[:SHOWN_PROBLEMS].tolist():
-            self._numbers.complain(row, values[codes[row]], problems)
+        for row in np.flatnonzero(np.isin(codes, wrong)).tolist():
+            self._numbers.complain(real_row(row), values[codes[row]], problems)
         column: Array = np.append(converted, np.nan)[codes]
         return column
 
 
-def _check(options: CsvOptions) -> None:
+def _check(options: ReadOptions) -> None:
     """Refuse what no file can be written with."""
     problems = []
     delimiter = options.delimiter
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
-        problems.append(Problem(f"delimiter={delimiter!r} separates no cells", "delimiter=';' or another character"))
+        problems.append(
+            Problem(f"delimiter={delimiter!r} separates no cells", advice="delimiter=';' or another character")
+        )
     if options.decimal not in (None, ".", ",") or (options.decimal is not None and options.decimal == delimiter):
-        problems.append(Problem(f"decimal={options.decimal!r} stands before no decimals", "decimal='.' or ','"))
+        problems.append(Problem(f"decimal={options.decimal!r} stands before no decimals", advice="decimal='.' or ','"))
     if options.encoding is not None and options.encoding not in ENCODINGS:
-        problems.append(Problem(f"{options.encoding!r} is no encoding", f"encodings: {', '.join(ENCODINGS)}"))
+        problems.append(Problem(f"{options.encoding!r} is no encoding", advice=f"encodings: {', '.join(ENCODINGS)}"))
     if problems:
         raise CsvError(problems)
 
@@ -496,4 +521,5 @@ def _whole_lines(lines: io.StringIO) -> Iterable[str]:
 
 
 def _wrong_encoding(detail: str) -> Problem:
-    return Problem(f"the CSV is not {detail}", "encoding='latin-1' or 'cp1252', as many spreadsheets write it")
+    advice = "encoding='latin-1' or 'cp1252', as many spreadsheets write it"
+    return Problem(f"the CSV is not {detail}", advice=advice)

@@ -8,6 +8,7 @@ from typing import Any
 from melm.remote import Dataset, FitRecord
 from service.commands.column_roles import kind_lines, role_lines
 from service.commands.output import text
+from service.commands.remedy import as_option
 
 
 def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
@@ -81,6 +82,36 @@ def facts_of_dataset(dataset: Dataset) -> dict[str, object]:
         "columns": "\n".join(role_lines(dataset.columns or ())) or None,
         "content": dataset.content_hash,
     }
+
+
+def facts_of_reading(reading: dict[str, Any]) -> dict[str, object]:
+    """Of a table that is not stored."""
+    dialect, target = reading["dialect"] or {}, reading["target"]
+    rows = f"{reading['n_rows']:,}" + ("" if reading["is_complete"] else " in the beginning of the file")
+    others = ", ".join(each["name"] for each in reading["other_targets"])
+    classes = reading["classes"]
+    return {
+        "format": reading["media_type"],
+        **{name: repr(value) for name, value in dialect.items() if value is not None},
+        "rows": rows,
+        "unlabeled rows": reading["n_unlabeled"] or None,
+        "target": None if target is None else f"{target['name']} ({target['reason']})",
+        "or perhaps": None if reading["is_target_given"] or not others else others,
+        "classes": counted([each["label"] for each in classes], [each["n_rows"] for each in classes]) or None,
+        "columns": "\n".join(role_lines(reading["columns"])) or None,
+        "problems": "\n".join(map(problem_line, reading["problems"])) or None,
+    }
+
+
+def problem_line(problem: dict[str, Any]) -> str:
+    """What is odd about a table, where, and which option settles it."""
+    places = [] if problem["column"] is None else [f"column {problem['column']!r}"]
+    if problem["lines"]:
+        places.append(f"line {problem['lines'][0]}")
+    fixes = [f"{as_option(fix['parameter'], fix['value'])} {fix['purpose']}".rstrip() for fix in problem["fixes"]]
+    said = [problem["detail"], *fixes, *([problem["advice"]] if problem["advice"] else [])]
+    more = f" ({problem['count']} times)" if problem["count"] > 1 else ""
+    return f"{problem['level']}: {', '.join(places)}{': ' if places else ''}{'; '.join(said)}{more}"
 
 
 def counted(labels: Iterable[object], counts: Iterable[int]) -> str:

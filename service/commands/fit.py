@@ -120,7 +120,7 @@ def fit_there(options: argparse.Namespace, file: TableFile) -> None:
             file.content,
             target=file.written.target,
             columns=file.written.columns,
-            missing=file.missing,
+            missing=file.written.missing,
             delimiter=file.written.delimiter,
             decimal=file.written.decimal,
             encoding=file.written.encoding,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from typing import Any
 
 QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 PARAMETER = re.compile(rf"\b(?P<name>missing_values|delimiter|decimal|encoding)=(?P<value>{QUOTED})")
@@ -24,6 +25,13 @@ def as_options(fix: str) -> str:
         fix = fix.replace(words, others)
     fix = COLUMN.sub(lambda found: f"--columns {quote(found['column'], suffix='=' + found['role'])}", fix)
     return PARAMETER.sub(lambda found: f"--{found['name'].replace('_', '-')} {quote(found['value'])}", fix)
+
+
+def as_option(parameter: str, value: Any) -> str:
+    """A parameter and its value as an option that can be typed."""
+    if isinstance(value, dict):
+        return " ".join(f"--{parameter} {shlex.quote(f'{name}={given}')}" for name, given in value.items())
+    return f"--{parameter.replace('_', '-')} {shlex.quote(str(value))}"
 
 
 def quote(literal: str, suffix: str = "") -> str:

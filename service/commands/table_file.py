@@ -8,19 +8,20 @@ import io
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
-from melm.remote.table_body import media_type_of
-from melm.tables.csv_table import CsvOptions
 from melm.tables.dialect import sniff
+from melm.tables.files import HEAD_BYTES, format_of
+from melm.tables.options import ReadOptions
 from service.commands.failure import CommandError
 from service.commands.remedy import as_options
 from service.errors import FieldError, Invalid, Malformed
 from service.intake.formats import CODECS, Codec, Limits
 from service.intake.formats.table import Array
-from service.intake.upload import Upload, UploadOptions, read_upload
+from service.intake.upload import Reception, Upload, read_upload
 
 if TYPE_CHECKING:
     from melm.model import Model
@@ -37,16 +38,16 @@ class TableFile:
         path: str = options.table
         self.name = "standard input" if path == "-" else path
         self.content = sys.stdin.buffer.read() if path == "-" else read_bytes(path)
-        self._codec = codec_of(self.content)
-        self.written = CsvOptions(
+        self._codec = codec_of(self.name, self.content)
+        self.written = ReadOptions(
             delimiter=options.delimiter,
             decimal=options.decimal,
             encoding=options.encoding,
             missing_values=tuple(options.missing_values),
             columns=dict(getattr(options, "columns", ())),
             target=options.target,
+            missing=getattr(options, "missing", "impute"),
         )
-        self.missing: Literal["impute", "refuse"] = getattr(options, "missing", "impute")
         named = options.target is not None or "target" in self.written.columns.values()
         if labeled and not named and self.media_type != "application/x-npz":
             raise CommandError(f"{self.name}: which column holds the labels? Name it by --target")
@@ -59,9 +60,19 @@ class TableFile:
     def training_rows(self) -> Upload:
         """Labeled rows from which something can be learned."""
         try:
-            return read_upload(self._codec, self.content, UNLIMITED, UploadOptions(self.written, self.missing))
+            return read_upload(self._codec, self.content, UNLIMITED, self.written)
         except (Invalid, Malformed) as error:
             raise self._explain(error) from None
+
+    def inspect(self, url: str | None) -> dict[str, Any]:
+        """What would be read, here or by a service, as the service says it."""
+        if url is None:
+            return inspect_here(self._codec, self.content, self.written)
+        from melm.remote import Client
+
+        written = {name: value for name, value in asdict(self.written).items() if name not in ("sheet", "others")}
+        with Client(url) as client:
+            return asdict(client.inspect(self.content, **written))
 
     def rows(self, model: Model) -> Rows:
         """Rows for a model."""
@@ -108,6 +119,15 @@ class TableFile:
         return [reader.line_num for cells in reader if cells][1:]
 
 
+def inspect_here(codec: Codec, content: bytes, options: ReadOptions) -> dict[str, Any]:
+    """The reading of a file on this machine."""
+    from service.schemas import ReadingOut
+
+    reception = Reception(codec, UNLIMITED, options, is_dry=True)
+    reception.take(content)
+    return ReadingOut.of(reception.inspect()).model_dump(mode="json")
+
+
 def read_bytes(path: str) -> bytes:
     """A file's content."""
     try:
@@ -116,6 +136,9 @@ def read_bytes(path: str) -> bytes:
         raise CommandError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def codec_of(content: bytes) -> Codec:
+def codec_of(name: str, content: bytes) -> Codec:
     """What reads a file that begins like this; CSV where nothing says otherwise."""
-    return CODECS[media_type_of(content)]
+    found = format_of(content[:HEAD_BYTES])
+    if found.media_type not in CODECS:
+        raise CommandError(f"{name}: {found.name} files cannot be read; send CSV, npz, Arrow or Parquet")
+    return CODECS[found.media_type]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from melm.tables.csv_table import CsvOptions
+from melm.tables.options import ReadOptions
 from melm.tables.roles import Role
 from melm.tables.table import Cell, Table
 from service.errors import FieldError, Invalid, escape
@@ -37,18 +37,18 @@ class RowsBody(msgspec.Struct, forbid_unknown_fields=True):
     metadata: dict[str, str] | None = None
 
 
-def read_cells(media_type: str, body: Content, limits: Limits, options: CsvOptions) -> Cells | None:
+def read_cells(media_type: str, body: Content, limits: Limits, options: ReadOptions) -> Cells | None:
     """The table of a body; None where the body is a matrix, which has no columns of text."""
     reader = READERS.get(media_type)
     return None if reader is None else reader(body, limits, options)
 
 
-def read_csv(body: Content, limits: Limits, options: CsvOptions) -> Cells:
+def read_csv(body: Content, limits: Limits, options: ReadOptions) -> Cells:
     """CSV in the dialect that it is found in."""
     return Cells(csv.read_table(body, limits, options))
 
 
-def read_json(body: Content, limits: Limits, options: CsvOptions) -> Cells | None:
+def read_json(body: Content, limits: Limits, options: ReadOptions) -> Cells | None:
     """Rows by name. A column that a row leaves out is a gap there."""
     try:
         parsed = msgspec.json.decode(body, type=RowsBody)
@@ -114,16 +114,16 @@ def wrong_cells(rows: list[dict[str, Any]]) -> Iterator[tuple[int, str, str, str
                 yield index, name, repr(str(cell)[:40]), "is no number, text or null"
 
 
-def read_arrow(codec: Callable[[Content, Limits], Any]) -> Callable[[Content, Limits, CsvOptions], Cells]:
+def read_arrow(codec: Callable[[Content, Limits], Any]) -> Callable[[Content, Limits, ReadOptions], Cells]:
     """Arrow's columns, by the function that finds them in a body."""
 
-    def read(body: Content, limits: Limits, options: CsvOptions) -> Cells:
+    def read(body: Content, limits: Limits, options: ReadOptions) -> Cells:
         return Cells(arrow.as_table(codec(body, limits), limits, options.target))
 
     return read
 
 
-READERS: dict[str, Callable[[Content, Limits, CsvOptions], Cells | None]] = {
+READERS: dict[str, Callable[[Content, Limits, ReadOptions], Cells | None]] = {
     CODECS["application/json"].media_type: read_json,
     CODECS["text/csv"].media_type: read_csv,
     arrow.STREAM.media_type: read_arrow(arrow.read_stream),

@@ -5,33 +5,53 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
+from melm.tables.files import DRY_RUN_BYTES
+from melm.tables.reading import Reading
 from service.dependencies import ContextDep, FitTenant, IdempotencyKey, RequestDigest
 from service.intake.body import feed_body
-from service.intake.formats import codec_for_body, json
+from service.intake.formats import codec_for_body, csv, json
 from service.intake.table_query import TableQuery
 from service.intake.upload import Reception, Upload
 from worker.store.records import Idempotency
 
+DryRun: TypeAlias = Annotated[
+    bool, Query(description="Store nothing: answer what would be read, and what is odd about it.")
+]
+FileBytes: TypeAlias = Annotated[
+    int | None,
+    Query(
+        description="With `dry_run`: the size of the file, where the body is only its beginning. Of CSV the first "
+        f"{DRY_RUN_BYTES} bytes are looked at.",
+        ge=0,
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Received:
-    """Labeled rows, and the key of the request that sent them."""
+    """Labeled rows, or what would be read of them, and the key of the request that sent them."""
 
-    upload: Upload
+    content: Upload | Reading
     idempotency: Idempotency | None
 
 
 async def receive(
-    request: Request, context: ContextDep, tenant: FitTenant, table: TableQuery, idempotency_key: IdempotencyKey = None
+    request: Request,
+    context: ContextDep,
+    tenant: FitTenant,
+    table: TableQuery,
+    dry_run: DryRun = False,
+    file_bytes: FileBytes = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Received:
     """Take a body in. Nothing of it reaches the store before all of it is there and sound."""
     settings = context.settings
     codec = codec_for_body(request.headers.get("content-type"))
     limit_bytes = settings.max_body_bytes if codec is json.JSON else settings.max_upload_bytes
-    reception = Reception(codec, replace(settings.limits, bytes=limit_bytes), table)
+    reception = Reception(codec, replace(settings.limits, bytes=limit_bytes), table, is_dry=dry_run)
     digest = RequestDigest(request)
     n_bytes = 0
 
@@ -40,10 +60,14 @@ async def receive(
         n_bytes += len(piece)
         if idempotency_key is not None:
             digest.update(piece)
-        reception.take(piece)
+        if not (dry_run and codec is csv.CSV and n_bytes - len(piece) >= DRY_RUN_BYTES):
+            reception.take(piece)
 
     await feed_body(request, limit_bytes, settings.upload_timeout_seconds, take)
     context.metrics.count_payload("in", codec.media_type, n_bytes)
+    if dry_run:
+        is_complete = codec is not csv.CSV or max(n_bytes, file_bytes or 0) <= min(n_bytes, DRY_RUN_BYTES)
+        return Received(await run_in_threadpool(reception.inspect, is_complete), None)
     return Received(await run_in_threadpool(reception.finish), digest.bind(idempotency_key))
 
 

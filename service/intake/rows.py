@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from melm.model import Model
-from melm.tables.csv_table import CsvOptions
 from melm.tables.encoding import CategoryColumn, NumberColumn
+from melm.tables.options import ReadOptions
 from melm.tables.roles import Role, RolesError, labels_of
 from melm.tables.table import Table
 from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
@@ -21,7 +21,7 @@ from service.intake.inspection import check_input
 
 SHOWN_NAMES = 20
 MATRICES = [codecs.CODECS[f"application/{kind}"] for kind in ("json", "x-npy", "x-npz")]
-FOUND_OUT = CsvOptions()
+FOUND_OUT = ReadOptions()
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Rows:
     warnings: tuple[str, ...] = ()
 
 
-def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, written: CsvOptions = FOUND_OUT) -> Rows:
+def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, written: ReadOptions = FOUND_OUT) -> Rows:
     """The rows of a body. Matrices and plain JSON take the short way; all else is read as a table.
 
     `written` says how CSV is written, and which column of a table holds labels.
@@ -72,7 +72,7 @@ def from_matrix(matrix: codecs.Table, model: Model) -> Rows:
     return Rows(X, matrix.y, warnings=about_extra(extra) if model.feature_names else ())
 
 
-def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, written: CsvOptions) -> Rows | None:
+def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, written: ReadOptions) -> Rows | None:
     """The rows of a table; None where the body is a matrix."""
     encoded = () if model.encoder is None else model.encoder.columns
     text = {column.name for column in encoded if isinstance(column, CategoryColumn)}

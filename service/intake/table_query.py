@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import Depends, Query
 from starlette.datastructures import QueryParams
 
-from melm.tables.csv_table import CsvOptions
 from melm.tables.dialect import ENCODINGS
+from melm.tables.options import ReadOptions
 from service.errors import FieldError, Invalid
-from service.intake.upload import UploadOptions, parse_roles
+from service.intake.upload import parse_roles
 
 
 def get_options(
@@ -30,15 +30,22 @@ def get_options(
     missing_values: Annotated[
         list[str], Query(description="What stands for a gap in CSV, beside NA, NaN, null, ? and nothing.")
     ] = [],  # noqa: B006 - FastAPI copies it
-) -> UploadOptions:
+) -> ReadOptions:
     """How a table is to be read."""
-    csv = CsvOptions(delimiter, decimal, encoding, tuple(missing_values), columns=parse_roles(columns), target=target)
-    return UploadOptions(csv, missing)
+    return ReadOptions(
+        target=target,
+        columns=parse_roles(columns),
+        delimiter=delimiter,
+        decimal=decimal,
+        encoding=encoding,
+        missing_values=tuple(missing_values),
+        missing=missing,
+    )
 
 
-def parse_query(query: QueryParams) -> CsvOptions:
+def parse_query(query: QueryParams) -> ReadOptions:
     """How CSV is written, out of a query that no dependency has read."""
-    return CsvOptions(
+    return ReadOptions(
         delimiter=query.get("delimiter"),
         decimal=query.get("decimal"),
         encoding=query.get("encoding"),
@@ -73,4 +80,4 @@ CSV_PARAMETERS: list[dict[str, Any]] = [
         "missing_values": "What stands for a gap in CSV.",
     }.items()
 ] + [RAW]
-TableQuery: TypeAlias = Annotated[UploadOptions, Depends(get_options)]
+TableQuery: TypeAlias = Annotated[ReadOptions, Depends(get_options)]

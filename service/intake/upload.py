@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from melm.data.labeled import Labeled
 from melm.data.rows import blocks
-from melm.tables.csv_table import CsvOptions
 from melm.tables.encoding import needs_encoder
+from melm.tables.options import ReadOptions
+from melm.tables.reading import Reading, read_roles
 from melm.tables.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
 from melm.tables.stack import Stack
 from melm.tables.table import Table
@@ -21,7 +22,7 @@ from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
 from service.intake import formats as codecs
 from service.intake.cells import Cells, read_cells
 from service.intake.formats import Codec, Limits
-from service.intake.formats.csv import CSV, PIECE_BYTES, TableReader
+from service.intake.formats.csv import CSV, PIECE_BYTES, TableReader, inspect_csv
 from service.intake.formats.table import SPILL_BYTES, Array
 from service.intake.inspection import check_training_data, label_errors
 from worker.store.errors import StoreFull
@@ -29,14 +30,6 @@ from worker.store.records import ColumnRecord
 from worker.store.table_part import TablePart
 
 SHOWN_CATEGORIES = 50
-
-
-@dataclass(frozen=True)
-class UploadOptions:
-    """How a table is to be read, and whether gaps are taken."""
-
-    csv: CsvOptions = field(default_factory=CsvOptions)
-    missing: Literal["impute", "refuse"] = "impute"
 
 
 @dataclass(frozen=True)
@@ -71,9 +64,9 @@ class Reception:
     without a name until then, and is mapped. So what an upload takes in memory is bounded, but for JSON.
     """
 
-    def __init__(self, codec: Codec, limits: Limits, options: UploadOptions) -> None:
+    def __init__(self, codec: Codec, limits: Limits, options: ReadOptions, *, is_dry: bool = False) -> None:
         self._codec, self._limits, self._options = codec, limits, options
-        self._csv = TableReader(limits, options.csv) if codec is CSV else None
+        self._csv = TableReader(limits, options) if codec is CSV and not is_dry else None
         self._bytes = Stack(1, np.uint8, SPILL_BYTES)
 
     def take(self, piece: bytes) -> None:
@@ -84,16 +77,32 @@ class Reception:
             else:
                 self._bytes.append(np.frombuffer(piece, np.uint8)[:, None])
 
+    def inspect(self, is_complete: bool = True) -> Reading:
+        """What would be read, with everything that is odd about it."""
+        content = self._bytes.finish()[:, 0].data
+        media_type = self._codec.media_type
+        if self._codec is CSV:
+            return inspect_csv(content, self._limits, self._options, is_complete)
+        cells = read_cells(media_type, content, self._limits, self._options)
+        if cells is not None:
+            options = replace(self._options, columns={**self._options.columns, **cells.columns})
+            return read_roles(media_type, cells.table, options, labels=None if cells.y is None else cells.y.tolist())
+        matrix = self._codec.decode(content, self._limits, None)
+        table = Table.of_numbers(matrix.X, matrix.feature_names)
+        roles = dict.fromkeys(table.names, Role.NUMERIC)  # of a matrix every column is a feature
+        labels = None if matrix.y is None else matrix.y.tolist()
+        return read_roles(media_type, table, replace(self._options, columns=roles), labels=labels)
+
     def finish(self) -> Upload:
         """The rows. A table is sorted by the roles of its columns; a matrix is taken as it is."""
         with room():
             if self._csv is not None:
                 return from_cells(Cells(self._csv.finish()), self._options)
             content = self._bytes.finish()[:, 0].data
-            cells = read_cells(self._codec.media_type, content, self._limits, self._options.csv)
+            cells = read_cells(self._codec.media_type, content, self._limits, self._options)
             if cells is not None:
                 return from_cells(cells, self._options)
-            matrix = self._codec.decode(content, self._limits, self._options.csv.target)
+            matrix = self._codec.decode(content, self._limits, self._options.target)
             return Upload(*check_training_data(matrix), matrix.feature_names, fields=matrix.fields)
 
 
@@ -106,7 +115,7 @@ def room() -> Iterator[None]:
         raise StoreFull(f"The upload cannot be kept while it arrives: {error.strerror}.") from error
 
 
-def read_upload(codec: Codec, content: bytes, limits: Limits, options: UploadOptions) -> Upload:
+def read_upload(codec: Codec, content: bytes, limits: Limits, options: ReadOptions) -> Upload:
     """Labeled rows out of a whole body."""
     reception = Reception(codec, limits, options)
     for begin in range(0, len(content), PIECE_BYTES):
@@ -114,10 +123,10 @@ def read_upload(codec: Codec, content: bytes, limits: Limits, options: UploadOpt
     return reception.finish()
 
 
-def from_cells(cells: Cells, options: UploadOptions) -> Upload:
+def from_cells(cells: Cells, options: ReadOptions) -> Upload:
     """A table, sorted by the roles of its columns."""
     try:
-        roles = assign_roles(cells.table, {**options.csv.columns, **cells.columns}, options.csv.target)
+        roles = assign_roles(cells.table, {**options.columns, **cells.columns}, options.target)
         found = sort_columns(cells.table, roles)
     except RolesError as error:
         raise Invalid(

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from melm.tables.reading import Reading
 from service import examples
 from service.dependencies import ContextDep, Cursor, DatasetId, FitTenant, Limit
 from service.idempotency import once
 from service.intake.reception import ReceivedDep
 from service.openapi import LOCATION, body, problems
-from service.schemas import DatasetOut, PageOut
+from service.schemas import DatasetOut, PageOut, ReadingOut
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
@@ -31,11 +32,11 @@ STORED_ONCE = "The same content is stored once: sending it again answers 200 wit
     status_code=201,
     responses={
         200: {
-            "description": "The same content was there already.",
-            "model": DatasetOut,
+            "description": "The same content was there already; or, with `dry_run`, what would be read.",
+            "model": DatasetOut | ReadingOut,
             "headers": {"Location": LOCATION},
         },
-        201: {"description": "Stored.", "headers": {"Location": LOCATION}},
+        201: {"description": "Stored.", "model": DatasetOut, "headers": {"Location": LOCATION}},
         **problems(400, 408, 409, 410, 413, 415, 422),
     },
     openapi_extra=body(
@@ -51,9 +52,12 @@ def create_dataset(
     name: Annotated[
         str | None, Query(description="A name, where the body has no place for one.", max_length=200)
     ] = None,
-) -> DatasetOut:
-    """Store labeled rows."""
-    upload, idempotency = received.upload, received.idempotency
+) -> DatasetOut | ReadingOut:
+    """Store labeled rows, or say what would be stored."""
+    upload, idempotency = received.content, received.idempotency
+    if isinstance(upload, Reading):
+        response.status_code = 200
+        return ReadingOut.of(upload)
     record, created = once(
         context.store,
         tenant,

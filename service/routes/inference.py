@@ -174,7 +174,7 @@ def score(
     codec = codec_for_body(request.headers.get("content-type"))
     cached = context.models.get(tenant, model_id)
     model = cached.model
-    rows = read_rows(codec, content, context.settings.limits, model, table.csv)
+    rows = read_rows(codec, content, context.settings.limits, model, table)
     y = check_known_labels(rows.y, len(rows.X), model.classes)
     return ScoreOut(
         model_id=cached.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -16,8 +16,8 @@ from starlette.datastructures import QueryParams
 
 from melm.model import Model
 from melm.model import file as model_file
-from melm.tables.csv_table import CsvOptions
 from melm.tables.dialect import ENCODINGS
+from melm.tables.options import ReadOptions
 from service import submission
 from service.commands.local_fit import fit_locally
 from service.dependencies import get_wait_seconds
@@ -27,7 +27,7 @@ from service.intake.formats import CODECS, Limits, codec_for_answer, codec_for_b
 from service.intake.model_import import read_model
 from service.intake.rows import read_rows
 from service.intake.table_query import parse_query
-from service.intake.upload import UploadOptions, parse_roles, read_upload
+from service.intake.upload import parse_roles, read_upload
 from service.pictures import plot
 from service.routes.models import matches
 from service.schemas import AliasPut, ModelOut
@@ -39,15 +39,15 @@ from worker.store.records import ModelRecord
 
 LIMITS = Limits(bytes=1 << 20, rows=100_000, columns=1_000)
 CSV_OPTIONS = [
-    CsvOptions(),
-    CsvOptions(target="y"),
-    CsvOptions(delimiter=";", decimal=","),
-    CsvOptions(columns={"width": "numeric", "color": "categorical"}, missing_values=("?", "-")),
-    CsvOptions(target="y", columns={"width": "id", "height": "group", "color": "ignore"}),
-    *(CsvOptions(encoding=encoding) for encoding in (*ENCODINGS, "rot13", "zip", "no such")),
-    CsvOptions(delimiter="\n"),
-    CsvOptions(delimiter='"', decimal='"'),
-    CsvOptions(columns={"width": "what"}),
+    ReadOptions(),
+    ReadOptions(target="y"),
+    ReadOptions(delimiter=";", decimal=","),
+    ReadOptions(columns={"width": "numeric", "color": "categorical"}, missing_values=("?", "-")),
+    ReadOptions(target="y", columns={"width": "id", "height": "group", "color": "ignore"}),
+    *(ReadOptions(encoding=encoding) for encoding in (*ENCODINGS, "rot13", "zip", "no such")),
+    ReadOptions(delimiter="\n"),
+    ReadOptions(delimiter='"', decimal='"'),
+    ReadOptions(columns={"width": "what"}),
 ]
 RECORD = ModelRecord(
     id="mdl_1",
@@ -74,7 +74,7 @@ class Target:
 @cache
 def model_of(media_type: str, content: bytes) -> Model:
     """A small model of a table, to be asked."""
-    upload = read_upload(CODECS[media_type], content, LIMITS, UploadOptions(CsvOptions(target="y")))
+    upload = read_upload(CODECS[media_type], content, LIMITS, ReadOptions(target="y"))
     return fit_locally("melm", upload, {"n_components": 1, "n_starts": 1}, {"folds": 2})
 
 
@@ -99,24 +99,24 @@ def decode(media_type: str) -> Target:
 def upload(media_type: str) -> Target:
     """A body on its way to a dataset, as the query says that it is to be read."""
 
-    def parse(given: tuple[bytes, CsvOptions, Any]) -> object:
-        return read_upload(CODECS[media_type], given[0], LIMITS, UploadOptions(given[1], given[2]))
+    def parse(given: tuple[bytes, ReadOptions, Any]) -> object:
+        return read_upload(CODECS[media_type], given[0], LIMITS, replace(given[1], missing=given[2]))
 
     inputs = st.tuples(bodies_of(media_type), st.sampled_from(CSV_OPTIONS), st.sampled_from(["impute", "refuse"]))
-    hostile = tuple((content, CsvOptions(target="y"), "impute") for content in bodies.HOSTILE[media_type])
+    hostile = tuple((content, ReadOptions(target="y"), "impute") for content in bodies.HOSTILE[media_type])
     return Target(f"upload {media_type}", parse, inputs, hostile)
 
 
 def ask(media_type: str) -> Target:
     """Rows for a model, and its answer."""
 
-    def parse(given: tuple[bytes, int, CsvOptions]) -> object:
+    def parse(given: tuple[bytes, int, ReadOptions]) -> object:
         model = models()[given[1]]
         rows = read_rows(CODECS[media_type], given[0], LIMITS, model, given[2])
         return model.predict_proba(rows.X)
 
     inputs = st.tuples(bodies_of(media_type), st.integers(0, 1), st.sampled_from(CSV_OPTIONS))
-    hostile = tuple((content, which, CsvOptions()) for content in bodies.HOSTILE[media_type] for which in (0, 1))
+    hostile = tuple((content, which, ReadOptions()) for content in bodies.HOSTILE[media_type] for which in (0, 1))
     return Target(f"ask {media_type}", parse, inputs, hostile)
 
 

@@ -176,7 +176,7 @@ def test_a_plot(melm: Melm, model_path: str, name: str, begins: bytes) -> None:
             "a,b,y\n" + "1,2,u\n3,4,v\n\n" * 5 + "1,x,v\n",
             [],
             "bad.csv: row 11 (line 17), column 'b': 'x' is not a number, as the others are; --missing-values x where "
-            "it stands for a gap; --columns b=categorical where the column is text",
+            "it stands for a missing value; --columns b=categorical where the column is text",
         ),
         (
             'a,b,y\n1,2,"u\nv"\n1,2,3,v\n',

@@ -98,9 +98,10 @@ def test_every_problem_of_a_file_has_a_line_with_the_option_that_solves_it(melm:
     Path("messy.csv").write_bytes(messy_csv(rows))
     assert melm(*FIT, code=ExitCode.WRONG_INPUT).err.splitlines() == [
         "melm: messy.csv: row 4 (line 5), column 'height': 'tall' is not a number, as the others are; --missing-values "
-        "tall where it stands for a gap; --columns height=categorical where the column is text",
+        "tall where it stands for a missing value; --columns height=categorical where the column is text",
         "melm: messy.csv: row 21 (line 22), column 'weight, kg': 'heavy' is not a number, as the others are; "
-        "--missing-values heavy where it stands for a gap; --columns 'weight, kg=categorical' where the column is text",
+        "--missing-values heavy where it stands for a missing value; --columns 'weight, kg=categorical' where the "
+        "column is text",
     ]
     melm(*FIT, *QUICK, "--missing-values", "tall", "--missing-values", "heavy")
 

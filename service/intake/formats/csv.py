@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import melm.tables.table
-from melm.tables.csv_table import CsvEncodingError, CsvError, CsvOptions, CsvReader, Problem
+from melm.tables.csv_table import CsvEncodingError, CsvError, CsvReader
+from melm.tables.files import DRY_RUN_BYTES
+from melm.tables.options import ReadOptions
+from melm.tables.problem import Problem
+from melm.tables.reading import Reading, read_roles
 from melm.tables.roles import Role, RolesError, labels_of
-from service.errors import SHOWN_ERRORS, FieldError, Invalid, Malformed, escape, grouped
+from service.errors import MAX_PLACE, SHOWN_ERRORS, FieldError, Invalid, Malformed, escape
 from service.intake.formats.table import (
     SPILL_BYTES,
     Answer,
@@ -25,14 +28,13 @@ from service.intake.formats.table import (
 )
 
 PIECE_BYTES = 1 << 20
-CELL_OR_NUMBER = re.compile(r"'.*'|\".*\"|\d+")  # in which equal problems differ
 FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class TableReader:
     """Takes CSV piece by piece, within the limits."""
 
-    def __init__(self, limits: Limits, options: CsvOptions) -> None:
+    def __init__(self, limits: Limits, options: ReadOptions) -> None:
         self._limits = limits
         with explained():
             self._reader = CsvReader(options, SPILL_BYTES, limits.columns)
@@ -59,10 +61,10 @@ def explained() -> Iterator[None]:
     except CsvEncodingError as error:
         raise Malformed(f"{error}; set {error.problems[0].fix}") from None
     except CsvError as error:
-        raise Invalid(grouped((kind_of(problem), as_field_error(problem)) for problem in error.problems)) from None
+        raise Invalid(map(as_field_error, error.problems)) from None
 
 
-def read_table(body: Content, limits: Limits, options: CsvOptions) -> melm.tables.table.Table:
+def read_table(body: Content, limits: Limits, options: ReadOptions) -> melm.tables.table.Table:
     """The table of a whole body."""
     reader = TableReader(limits, options)
     for begin in range(0, len(body), PIECE_BYTES):
@@ -70,22 +72,44 @@ def read_table(body: Content, limits: Limits, options: CsvOptions) -> melm.table
     return reader.finish()
 
 
-def kind_of(problem: Problem) -> tuple[str | None, str]:
-    """What equal problems of rows share. Those of the whole file, such as missing columns, are each their own."""
-    if problem.row is None:
-        return problem.column, problem.detail
-    return problem.column, CELL_OR_NUMBER.sub("", problem.detail)
+def inspect_csv(body: Content, limits: Limits, options: ReadOptions, is_complete: bool) -> Reading:
+    """What would be read of a file, or of the beginning of one: then its last line is left out."""
+    problems: list[Problem] = []
+    table = None
+    try:
+        reader = CsvReader(options, SPILL_BYTES, limits.columns)
+        end = len(body) if is_complete else bytes(body[:DRY_RUN_BYTES]).rfind(b"\n") + 1
+        for begin in range(0, end, PIECE_BYTES):
+            reader.feed(bytes(body[begin : min(begin + PIECE_BYTES, end)]))
+            check_size(reader.n_rows, len(reader.names), limits)
+        table = reader.finish_with_problems()
+        problems += reader.problems
+    except CsvError as error:
+        return read_roles("text/csv", None, options, error.problems, is_complete=is_complete)
+    return read_roles(
+        "text/csv",
+        table,
+        options,
+        problems,
+        dialect=reader.dialect,
+        encoding=reader.encoding,
+        is_complete=is_complete,
+    )
 
 
 def as_field_error(problem: Problem) -> FieldError:
-    """A problem of a file, at the row and the column."""
-    place = [str(part) for part in (problem.row, problem.column) if part is not None]
-    return FieldError("".join(f"/{escape(part)}" for part in place), str(problem), problem.fix)
+    """A problem of a file, at its first row and the column."""
+    column = "" if problem.column is None else f"/{escape(problem.column)}"
+    places = tuple(f"/{row}{column}"[:MAX_PLACE] for row in problem.rows) or (column,)
+    if problem.count == 1:
+        return FieldError(places[0], str(problem), problem.fix)
+    detail = f"{problem} (and {problem.count - 1} more like this)"
+    return FieldError(places[0], detail, problem.fix, problem.count, places)
 
 
 def decode(body: Content, limits: Limits, target: str | None = None) -> Table:
     """A matrix whose columns are named by the header; `target` names the column of labels."""
-    found = read_table(body, limits, CsvOptions(others=Role.NUMERIC, target=target))
+    found = read_table(body, limits, ReadOptions(others=Role.NUMERIC, target=target))
     errors = [
         FieldError(f"/{row}/{escape(name)}", f"row {row}, column {name!r}: the value is missing", "fill it in")
         for name in found.names

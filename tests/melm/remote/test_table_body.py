@@ -9,30 +9,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from melm.remote.arrays import NPZ
-from melm.remote.table_body import ARROW, CSV, JSON, PARQUET, FilePieces, table_body
+from melm.remote.table_body import FilePieces, table_body
+from melm.tables.files import ARROW, CSV, JSON, NPZ, PARQUET, Format
 
 
 @pytest.mark.parametrize(
-    ("content", "media_type"),
+    ("content", "format"),
     [
         (b"a;b\r\n1;2\r\n", CSV),
         (b"PAR1...", PARQUET),
-        (b"PK\x03\x04...", NPZ),
+        (b"PK\x03\x04" + bytes(22) + b"\x05\x00\x00\x00X.npy", NPZ),
         (b"\xff\xff\xff\xff...", ARROW),
         (b"", CSV),
     ],
 )
-def test_files_and_bytes_go_as_they_are(tmp_path: Path, content: bytes, media_type: str) -> None:
+def test_files_and_bytes_go_as_they_are(tmp_path: Path, content: bytes, format: Format) -> None:
     of_bytes = table_body(content)
     assert of_bytes is not None
-    assert (of_bytes.content, of_bytes.media_type) == (content, media_type)
+    assert (of_bytes.content, of_bytes.media_type) == (content, format.media_type)
     path = tmp_path / "table"
     path.write_bytes(content)
     for given in (path, str(path)):
         of_file = table_body(given)
         assert of_file is not None
-        assert of_file.media_type == media_type
+        assert of_file.media_type == format.media_type
         assert of_file.headers["Content-Length"] == str(len(content))
         assert isinstance(of_file.content, FilePieces)
         for _ in range(2):  # a request that is sent again begins again
@@ -43,7 +43,7 @@ def sent(rows: object, y: object = None) -> object:
     """The JSON document of rows."""
     body = table_body(rows, y)  # type: ignore[arg-type]
     assert body is not None
-    assert body.media_type == JSON
+    assert body.media_type == JSON.media_type
     assert isinstance(body.content, bytes)
     return json.loads(body.content)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from melm.tables.csv_table import CsvError, CsvOptions, read_csv
+from melm.tables.csv_table import CsvError, read_csv
 from melm.tables.marks import Marks
+from melm.tables.options import ReadOptions
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_columns(text: str, numbers: list[float]) -> None:
 
 def test_the_caller_decides_over_all() -> None:
     text = "x;y\n1.234;1\n950;2\n"
-    assert read_csv([text.encode()], CsvOptions(decimal=".")).cells("x") == [1.234, 950]
+    assert read_csv([text.encode()], ReadOptions(decimal=".")).cells("x") == [1.234, 950]
 
 
 def test_a_cell_that_contradicts_names_both_readings() -> None:
@@ -52,6 +53,6 @@ def test_a_cell_that_contradicts_names_both_readings() -> None:
     with pytest.raises(CsvError) as caught:
         read_csv([text.encode()])
     (problem,) = caught.value.problems
-    assert (problem.row, problem.column) == (9, "x")
+    assert (problem.rows[0], problem.column) == (9, "x")
     assert "'1,234.5' has a decimal point, where the column has a decimal comma" in problem.detail
     assert "decimal='.'" in str(problem.fix)

@@ -18,9 +18,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from melm.tables.csv_table import CsvOptions
+from melm.tables.options import ReadOptions
 from service.intake.formats import CODECS, Limits
-from service.intake.upload import Reception, UploadOptions
+from service.intake.upload import Reception
 from tests.servers import RedisServer, redis_server, wait_until
 from tests.service import samples
 from tests.service.api import Api, api_process
@@ -100,7 +100,7 @@ def test_memory_is_bounded_by_blocks(
     body = BODIES[media_type](X, y)
     store = open_engine(Settings(redis_url=alone[0].url))
     target = None if media_type.endswith("npz") else "label"
-    options = UploadOptions(CsvOptions(target=target))
+    options = ReadOptions(target=target)
     arrow = pa.default_memory_pool()
     before = arrow.bytes_allocated()
     tracemalloc.start()
@@ -125,7 +125,7 @@ def test_memory_is_bounded_by_blocks(
 
 def test_no_room_for_a_body_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.intake.upload.SPILL_BYTES", 0)
-    reception = Reception(CODECS["application/x-npz"], LIMITS, UploadOptions())
+    reception = Reception(CODECS["application/x-npz"], LIMITS, ReadOptions())
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (MEGABYTE, hard))
     try:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from melm.tables.csv_table import CsvOptions
+from melm.tables.options import ReadOptions
 from service.errors import Invalid, Malformed, NotAcceptable, RequestError, TooLarge, UnsupportedMediaType
 from service.intake.cells import read_cells
 from service.intake.formats import CODECS, Answer, Limits, codec_for_answer, codec_for_body
@@ -300,7 +300,7 @@ class TestRefusal:
         body = sound.replace(text, b"\xff" * 4)
         assert body != sound
         with pytest.raises(Malformed):
-            read_cells(media_type, body, LIMITS, CsvOptions())
+            read_cells(media_type, body, LIMITS, ReadOptions())
 
     def test_arrow_compressed_dictionary(self) -> None:
         """Three megabytes in a few hundred bytes, beside batches that are not compressed."""
@@ -331,7 +331,7 @@ class TestRefusal:
         table = pa.table({"a": text})
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table, max_chunksize=10)
-        cells = read_cells(ARROW, sink.getvalue(), LIMITS, CsvOptions())
+        cells = read_cells(ARROW, sink.getvalue(), LIMITS, ReadOptions())
         assert cells is not None
         assert len(cells.table) == 100
 
@@ -368,7 +368,7 @@ class TestRefusal:
         with pytest.raises(Malformed, match=r"(?i)utf"):
             CODECS[media_type].decode(body, LIMITS, "color")
         with pytest.raises(Malformed, match=r"(?i)utf"):
-            read_cells(media_type, body, LIMITS, CsvOptions())
+            read_cells(media_type, body, LIMITS, ReadOptions())
 
     def test_parquet_bomb(self) -> None:
         table = arrow_table(**{f"c{index}": np.arange(999.0) for index in range(10)})
@@ -380,7 +380,7 @@ class TestRefusal:
         text = "x" * 100_000  # a hundred gigabytes, if it were written out
         column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1_000_000, np.int32)), [text])
         body = {ARROW: arrow_stream, PARQUET: parquet}[media_type](pa.table({"color": column}))
-        cells = read_cells(media_type, body, Limits(1 << 24, 1 << 20, 100), CsvOptions())
+        cells = read_cells(media_type, body, Limits(1 << 24, 1 << 20, 100), ReadOptions())
         assert cells is not None
         assert cells.table.text("color")[1] == (text,)
 

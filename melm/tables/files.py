@@ -1,0 +1,41 @@
+"""The formats in which tables come, and how one is told from another: by the file's first bytes, not by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ZIP = b"PK\x03\x04"
+NAME_LENGTH, NAME = 26, 30  # of the first member of a zip archive
+DRY_RUN_BYTES = 16 << 20  # of CSV, from which a dry run foresees the rest
+HEAD_BYTES = 1 << 10  # that tell all formats apart
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files."""
+
+    name: str
+    media_type: str
+    endings: tuple[str, ...]
+    is_memory_safe: bool = True  # False: a decoder in another language reads it, and a body made to break it may
+
+
+CSV = Format("CSV", "text/csv", (".csv", ".tsv", ".tab", ".txt"))
+JSON = Format("JSON", "application/json", (".json",))
+NPY = Format("npy", "application/x-npy", (".npy",))
+NPZ = Format("npz", "application/x-npz", (".npz",))
+ARROW = Format("Arrow", "application/vnd.apache.arrow.stream", (".arrow", ".arrows"), is_memory_safe=False)
+PARQUET = Format("Parquet", "application/vnd.apache.parquet", (".parquet",), is_memory_safe=False)
+EXCEL_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+EXCEL = Format("Excel", EXCEL_TYPE, (".xlsx",), is_memory_safe=False)
+FORMATS = {each.media_type: each for each in (CSV, JSON, NPY, NPZ, ARROW, PARQUET, EXCEL)}
+FIRST_BYTES = {b"PAR1": PARQUET, b"\xff\xff\xff\xff": ARROW, b"\x93NUMPY": NPY}
+
+
+def format_of(head: bytes) -> Format:
+    """The format of a file that begins like this; CSV where nothing says otherwise."""
+    if head.startswith(ZIP):
+        n_bytes = int.from_bytes(head[NAME_LENGTH : NAME_LENGTH + 2], "little")
+        name = head[NAME : NAME + n_bytes]
+        return NPZ if name.endswith(b".npy") else EXCEL
+    return next((each for mark, each in FIRST_BYTES.items() if head.startswith(mark)), CSV)

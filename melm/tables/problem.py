@@ -1,0 +1,89 @@
+"""What is odd about a file, as data: where, what, and which parameter with which value would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+SHOWN_PLACES = 5
+SHOWN_KINDS = 100  # a file in which everything is wrong does not get an answer of its own size
+
+
+class Level(StrEnum):
+    """How much stands against reading a file as it is."""
+
+    ERROR = "error"  # it is not read until this is settled
+    QUESTION = "question"  # two readings are possible: the more likely one was taken
+    WARNING = "warning"  # it is read, and something is left out or changed
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A parameter of the reader, and the value that would settle a problem."""
+
+    parameter: str
+    value: Any
+    purpose: str = ""  # completes "set it …": "where the column is text"
+
+    def __str__(self) -> str:
+        return f"{self.parameter}={self.value!r} {self.purpose}".rstrip()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something odd about a file. One problem stands for all of its kind in a column."""
+
+    detail: str
+    fixes: tuple[Fix, ...] = ()
+    advice: str | None = None  # where no parameter settles it
+    column: str | None = None
+    rows: tuple[int, ...] = ()  # the first of them, counted from 0, without the header and empty lines
+    lines: tuple[int, ...] = ()  # of the same rows in the file, counted from 1
+    count: int = 1
+    level: Level = Level.ERROR
+
+    @property
+    def fix(self) -> str | None:
+        """What would settle it, as a sentence that names parameters."""
+        parts = [*map(str, self.fixes), *([] if self.advice is None else [self.advice])]
+        return "; ".join(parts) or None
+
+    def __str__(self) -> str:
+        places = [f"row {row}" for row in self.rows[:1]]
+        places += [] if self.column is None else [f"column {self.column!r}"]
+        return f"{', '.join(places)}: {self.detail}" if places else self.detail
+
+
+class Problems:
+    """Problems as they are found: equal ones of a column become one, with a count and the first places."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[tuple[str | None, str], Problem] = {}
+        self.n_found = 0
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._by_kind.values())
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether something has to be settled before the file is read."""
+        return any(problem.level is Level.ERROR for problem in self)
+
+    def place(self, line_of: Mapping[int, int]) -> None:
+        """Name the lines of rows, as far as they are known."""
+        for key, problem in self._by_kind.items():
+            if problem.rows and not problem.lines and all(row in line_of for row in problem.rows):
+                self._by_kind[key] = replace(problem, lines=tuple(line_of[row] for row in problem.rows))
+
+    def add(self, problem: Problem, kind: str | None = None) -> None:
+        """One more; of those with the same `kind` in a column only the first is told in full."""
+        key = (problem.column, problem.detail if kind is None else kind)
+        self.n_found += problem.count
+        first = self._by_kind.get(key)
+        if first is not None:
+            rows = (*first.rows, *problem.rows)[:SHOWN_PLACES]
+            self._by_kind[key] = replace(first, rows=rows, count=first.count + problem.count)
+        elif len(self._by_kind) < SHOWN_KINDS:
+            self._by_kind[key] = problem

@@ -1,0 +1,40 @@
+"""`melm inspect`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from service.commands.options import add_columns, add_command, add_json, add_table, add_url
+
+if TYPE_CHECKING:
+    from service.commands.options import Commands
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    command = add_command(
+        commands,
+        "inspect",
+        run,
+        "say what would be read of a table, and what is odd about it",
+        "melm inspect iris.csv",
+        "melm inspect iris.csv --target species --json",
+    )
+    add_table(command, help="the column of labels; the likeliest is named where none is given")
+    add_columns(command)
+    add_url(command, local=True)
+    add_json(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Look at the file, here or there."""
+    from service.commands.facts import facts_of_reading
+    from service.commands.output import write_facts, write_json
+    from service.commands.table_file import TableFile
+
+    reading = TableFile(options).inspect(options.url)
+    if options.json:
+        write_json(reading)
+    else:
+        write_facts(facts_of_reading(reading))
