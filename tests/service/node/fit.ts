@@ -10,6 +10,7 @@ const y = X.map((_, i) => (i % 2 ? "odd" : "even"));
 
 const dataset = await client.POST("/v1/datasets", { body: { X, y, name: "from TypeScript" } });
 if (dataset.error) throw new Error(dataset.error.detail);
+if (!("id" in dataset.data)) throw new Error("a dry run was not asked for");
 
 const fit = await client.POST("/v1/fits", {
   body: { dataset_id: dataset.data.id, params: { n_components: 1, n_starts: 2 }, validation: null },
