@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from melm.data.covariance import CovarianceKind, class_moments
 from melm.data.projection import canonical
 from melm.data.rows import Rows
-from melm.data.whitening import Whitening, whiten
+from melm.data.whitening import FLOOR, Whitening, lift, whiten
 from melm.typing import Array
 
 
@@ -49,6 +50,31 @@ class Problem:
         scale = rows.scale[rows.varying]
         total[np.ix_(rows.varying, rows.varying)] = measured * np.outer(scale, scale)
         return cls(rows, whiten(moments), total)
+
+    def reweighted(self, weights: Sequence[Array], kind: CovarianceKind, ridge: float = 0.0) -> Problem:
+        """The same rows in the same coordinates, counted otherwise: those of weight zero are held out.
+
+        `weights` are in the order of `rows.by_class`, and each class keeps a row. At an equal projection the divergence
+        is that of a problem prepared from the rows that are left (but for a class without spread, which is floored in
+        these coordinates). `total_covariance` stays that of all rows.
+        """
+        everything, counts = np.concatenate(self.rows.by_class).astype(np.float64, copy=False), np.concatenate(weights)
+        center = counts @ everything / counts.sum()
+        spread = np.sqrt(counts @ np.square(everything - center) / counts.sum())
+        varying = np.ptp(everything[counts > 0], axis=0) > 0
+        scaled = self.whitening.to_features[varying] * spread[varying, None]  # shrinkage and ridge are in own spreads
+        moments = [
+            class_moments((block[:, varying] - center[varying]) / spread[varying], kind, ridge, own)
+            for block, own in zip(self.rows.by_class, weights, strict=True)
+        ]
+        lifted = [lift(scaled.T @ m.covariance @ scaled, FLOOR) for m in moments]
+        whitening = replace(
+            self.whitening,
+            covariances=np.stack([covariance for covariance, _ in lifted]),
+            means=np.stack([m.mean for m in moments]) @ scaled,
+            floored=tuple(low for _, low in lifted),
+        )
+        return replace(self, rows=replace(self.rows, weights=list(weights)), whitening=whitening)
 
     @property
     def n_dimensions(self) -> int:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from threading import Condition, Thread
 
 import numpy as np
 from scipy.optimize import minimize
 
 from melm.objective.divergence import WhitenedDivergence
+from melm.objective.stack import DivergenceStack
 from melm.plan import Stopped
 from melm.typing import Array
 
@@ -70,17 +73,125 @@ def climb(
 
     Raises `Stopped` when `should_stop` says so. A KeyboardInterrupt ends the climb where it stands.
     """
+
+    def evaluate(V: Array) -> tuple[float, Array]:
+        if should_stop():
+            raise Stopped
+        return objective.value_and_gradient(V)
+
+    return _climb(evaluate, V0, tolerance, max_iterations, max_evaluations)
+
+
+def climb_together(
+    objective: DivergenceStack,
+    starts: Sequence[Array],
+    *,
+    tolerance: float,
+    max_iterations: int,
+    max_evaluations: int | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    problems: Sequence[int] | None = None,
+) -> list[Climb]:
+    """Climb from several starts, with one evaluation for all that are still on their way.
+
+    Where a climb goes depends on its own start and problem only, bit for bit. `problems` says which of the objective's
+    problems each start belongs to.
+    """
+    meeting = _Meeting(objective, problems or [0] * len(starts), should_stop)
+    ends: dict[int, Climb | BaseException] = {}
+
+    def run(index: int) -> None:
+        try:
+            ends[index] = _climb(
+                partial(meeting.evaluate, index), starts[index], tolerance, max_iterations, max_evaluations
+            )
+        except BaseException as error:
+            ends[index] = error
+        finally:
+            meeting.leave()
+
+    threads = [Thread(target=run, args=(index,), daemon=True) for index in range(len(starts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            try:
+                thread.join()
+            except KeyboardInterrupt:
+                meeting.interrupted = True
+    failures = [end for end in ends.values() if isinstance(end, BaseException)]
+    if failures:
+        raise failures[0]
+    return [end for _, end in sorted(ends.items()) if isinstance(end, Climb)]
+
+
+class _Meeting:
+    """Where the threads of several climbs wait for each other: the last to come evaluates the points of all."""
+
+    def __init__(self, objective: DivergenceStack, problems: Sequence[int], should_stop: Callable[[], bool]) -> None:
+        self.interrupted = False
+        self._objective, self._problems, self._should_stop = objective, problems, should_stop
+        self._n_climbing = len(problems)
+        self._changed = Condition()
+        self._points: dict[int, Array] = {}  # by start, of those that wait
+        self._answers: dict[int, tuple[float, Array] | BaseException] = {}
+
+    def evaluate(self, index: int, V: Array) -> tuple[float, Array]:
+        """Value and gradient at the point of one start, as soon as all others have come with theirs."""
+        with self._changed:
+            self._points[index] = V
+            self._evaluate_when_all_wait()
+            self._changed.wait_for(lambda: index in self._answers)
+            answer = self._answers.pop(index)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def leave(self) -> None:
+        """One climb has ended."""
+        with self._changed:
+            self._n_climbing -= 1
+            self._evaluate_when_all_wait()
+
+    def _evaluate_when_all_wait(self) -> None:
+        if self._points and len(self._points) == self._n_climbing:
+            starts = sorted(self._points)
+            self._answers.update(zip(starts, self._evaluate(starts), strict=True))
+            self._points.clear()
+            self._changed.notify_all()
+
+    def _evaluate(self, starts: Sequence[int]) -> Sequence[tuple[float, Array] | BaseException]:
+        """Value and gradient at the points of some starts, or what went wrong there."""
+        try:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            if self._should_stop():
+                raise Stopped
+            V = np.stack([self._points[index] for index in starts])
+            values, gradients = self._objective.values_and_gradients(V, [self._problems[index] for index in starts])
+            return list(zip(values.tolist(), gradients, strict=True))
+        except np.linalg.LinAlgError as error:
+            return [error] if len(starts) == 1 else [self._evaluate([index])[0] for index in starts]
+        except BaseException as error:
+            return [error] * len(starts)
+
+
+def _climb(
+    evaluate: Callable[[Array], tuple[float, Array]],
+    V0: Array,
+    tolerance: float,
+    max_iterations: int,
+    max_evaluations: int | None,
+) -> Climb:
     shape, identity = V0.shape, np.eye(V0.shape[1])
     best_height, best, n_evaluations = -np.inf, Climb(V0, -np.inf, 0, StoppingReason.ERROR), 0
 
     def height(flat: Array) -> tuple[float, Array]:
         nonlocal best_height, best, n_evaluations
-        if should_stop():
-            raise Stopped
         if max_evaluations is not None and n_evaluations >= max_evaluations:
             raise _OutOfEvaluations
         V = flat.reshape(shape)
-        divergence, gradient = objective.value_and_gradient(V)
+        divergence, gradient = evaluate(V)
         n_evaluations += 1
         excess = V.T @ V - identity
         value = divergence - float(np.square(excess).sum())

@@ -46,7 +46,8 @@ class ExactPotential:
         A, B = Z[a] @ self._basis, Z[b] @ self._basis
         self._rows: tuple[Chosen, Chosen] = rows or (slice(None), slice(None))
         if near_only:
-            self._rows = _near_rows(A, B, float(shares[a].min() * shares[b].min()))
+            least = shares[a][shares[a] > 0].min() * shares[b][shares[b] > 0].min()
+            self._rows = _near_rows(A, B, float(least))
         itself = a == b and rows is None
         A, B = A[self._rows[0]], B[self._rows[1]]
         wa, wb = shares[a][self._rows[0], None], shares[b][self._rows[1], None]

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import signal
+from typing import Any
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -7,10 +11,11 @@ from hypothesis import given
 
 from melm.data.problem import Problem
 from melm.objective.divergence import WhitenedDivergence
+from melm.objective.stack import DivergenceStack
 from melm.plan import Stopped
-from melm.search.climb import RACE_SURVIVORS, StoppingReason, climb, race_survivors
+from melm.search.climb import RACE_SURVIVORS, StoppingReason, climb, climb_together, race_survivors
 from melm.search.starts import start_projection
-from tests.melm.samples import mixture
+from tests.melm.samples import Array, mixture
 
 
 @pytest.fixture
@@ -84,3 +89,65 @@ def test_the_first_start_holds_the_discriminant_direction(objective: WhitenedDiv
     direction = (means[0] - means[1]) / np.linalg.norm(means[0] - means[1])
     V = start_projection(objective.problem.whitening, 2, seed=0, index=0)
     assert np.linalg.norm(V.T @ direction) == pytest.approx(1)
+
+
+@pytest.fixture
+def stack(objective: WhitenedDivergence) -> DivergenceStack:
+    return DivergenceStack([objective.problem], 2)
+
+
+def test_climbs_together_end_where_each_ends_alone(objective: WhitenedDivergence, stack: DivergenceStack) -> None:
+    starts = [start_projection(objective.problem.whitening, 2, seed=0, index=index) for index in range(6)]
+    together = climb_together(stack, starts, tolerance=1e-7, max_iterations=1000)
+    for V0, end in zip(starts, together, strict=True):
+        (alone,) = climb_together(stack, [V0], tolerance=1e-7, max_iterations=1000)
+        np.testing.assert_array_equal(end.projection, alone.projection)
+        assert (end.divergence, end.n_evaluations) == (alone.divergence, alone.n_evaluations)
+        separate = climb(objective, V0, tolerance=1e-7, max_iterations=1000)
+        assert end.divergence == pytest.approx(separate.divergence, abs=1e-6)
+    limited = climb_together(stack, starts, tolerance=1e-7, max_iterations=1000, max_evaluations=7)
+    assert {(end.stopping_reason, end.n_evaluations) for end in limited} == {(StoppingReason.DROPPED, 7)}
+
+
+def test_climbs_together_stop_when_told(objective: WhitenedDivergence, stack: DivergenceStack) -> None:
+    starts = [start_projection(objective.problem.whitening, 2, seed=0, index=index) for index in range(3)]
+    asked = iter([False, False, True])
+    with pytest.raises(Stopped):
+        climb_together(stack, starts, tolerance=1e-7, max_iterations=1000, should_stop=lambda: next(asked))
+    assert next(asked, None) is None
+
+
+def test_an_interrupt_keeps_all_climbs_so_far(
+    objective: WhitenedDivergence, stack: DivergenceStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal reaches the thread that waits, while others climb."""
+    starts = [start_projection(objective.problem.whitening, 2, seed=0, index=index) for index in range(3)]
+    evaluate = stack.values_and_gradients
+    called = []
+
+    def interrupted(V: Array, problems: Any) -> tuple[Array, Array]:
+        called.append(len(V))
+        if len(called) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return evaluate(V, problems)
+
+    monkeypatch.setattr(stack, "values_and_gradients", interrupted)
+    ends = climb_together(stack, starts, tolerance=1e-7, max_iterations=1000)
+    assert {end.stopping_reason for end in ends} == {StoppingReason.CANCELED}
+    assert all(end.n_evaluations >= 4 for end in ends)
+
+
+def test_a_failure_at_one_point_is_that_starts_alone(
+    objective: WhitenedDivergence, stack: DivergenceStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = [start_projection(objective.problem.whitening, 2, seed=0, index=index) for index in range(3)]
+    evaluate = stack.values_and_gradients
+
+    def breaks(V: Array, problems: Any) -> tuple[Array, Array]:
+        if any(np.array_equal(own, starts[1]) for own in V):
+            raise np.linalg.LinAlgError
+        return evaluate(V, problems)
+
+    monkeypatch.setattr(stack, "values_and_gradients", breaks)
+    reasons = [end.stopping_reason for end in climb_together(stack, starts, tolerance=1e-7, max_iterations=1000)]
+    assert reasons == [StoppingReason.CONVERGED, StoppingReason.ERROR, StoppingReason.CONVERGED]
