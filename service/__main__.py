@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import uvicorn
 
 from service.operation import logs
-from service.operation.http_protocol import BoundedProtocol
+from service.operation.connections import listening, protocol_of
 from service.operation.metrics import shared_by
 from service.security.binding import check_binding
 from service.security.keys import Keyring
@@ -28,20 +31,30 @@ def main() -> None:
     except SettingsError as error:
         sys.exit(f"melm: {error}")
     logs.configure(settings.log_level)
-    with shared_by(settings.api_processes):
+    with shared_by(settings.api_processes), open_port(settings) as listener:
         uvicorn.run(
             "service.app:from_environment",
             factory=True,
-            host=settings.host,
-            port=settings.port,
+            fd=listener.fileno(),
             workers=settings.api_processes,
-            http=BoundedProtocol,
+            http=protocol_of(settings),
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
+
+
+@contextmanager
+def open_port(settings: ServiceSettings) -> Iterator[socket.socket]:
+    """The listening socket, or the reason why there is none."""
+    with ExitStack() as stack:
+        try:
+            listener = stack.enter_context(listening(settings))
+        except OSError as error:
+            sys.exit(f"melm: cannot listen on {settings.host}, port {settings.port}: {error.strerror}.")
+        yield listener
 
 
 if __name__ == "__main__":

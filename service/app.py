@@ -8,11 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service import openapi, problems
 from service.dependencies import Context
@@ -50,20 +48,6 @@ predict labels. Errors are problem documents (RFC 9457) that list everything tha
 COLLECTION_THRESHOLD = 50_000  # new objects between two collections
 
 
-class Service(FastAPI):
-    """FastAPI behind an entrance of our own: its middleware begins where a small prediction has long been answered."""
-
-    entrance: ASGIApp
-
-    def __init__(self, **described: Any) -> None:
-        super().__init__(**described)
-        self.entrance = super().__call__
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        await self.entrance(scope, receive, send)
-
-
 def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings) -> FastAPI:
     """The service on a store, with workers behind a dispatcher."""
     metrics = Metrics(store)
@@ -89,7 +73,7 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
         await run_in_threadpool(reconciler.stop)
         log.write()
 
-    app = Service(
+    app = FastAPI(
         title="melm",
         version=version("melm"),
         summary="Projections that people can look at.",
@@ -116,8 +100,9 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
     ):  # the busiest first
         app.include_router(routes.router)
     problems.install(app, lambda path: openapi.allowed_methods(app, path))
-    direct = DirectRoutes(app.entrance, app, inference.router.routes)
-    app.entrance = Observation(OriginGuard(direct, settings, context.keyring), metrics, log)
+    app.add_middleware(DirectRoutes, app, inference.router.routes)  # the last one added is the outermost
+    app.add_middleware(OriginGuard, settings, context.keyring)
+    app.add_middleware(Observation, metrics, log)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     return app
 

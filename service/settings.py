@@ -33,6 +33,11 @@ class ServiceSettings(Settings):
     max_starts: int = setting(1_000, "The most starts of one fit.")
     max_units: int = setting(20_000, "The most units of work of one fit, its validation included.")
     max_time_budget_seconds: float = setting(86_400.0, "The longest time budget of one fit.")
+    max_connections: int = setting(
+        4096, "Connections of one process; beyond, the one that waits longest goes.", least=1
+    )
+    max_connections_per_address: int = setting(1024, "The same for those from one address.", least=1)
+    send_timeout_seconds: float = setting(20.0, "How long a client may leave an answer unread before it is cut off.")
     header_timeout_seconds: float = setting(10.0, "How long the headers of a request may take to arrive.")
     upload_timeout_seconds: float = setting(60.0, "How long a body, or each 16 MiB of it, may take to arrive.")
     serve_rows: int = setting(1, "Whether the owner of a dataset can read its rows back: 1 or 0.")

@@ -10,7 +10,6 @@ from typing import TypeVar
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ValidationError
-from starlette.types import Message
 
 from service.errors import (
     Invalid,
@@ -77,16 +76,14 @@ async def chunks_of(request: Request, limit_bytes: int, timeout_seconds: float) 
     too_large = int(request.headers.get("content-length", 0)) > limit_bytes
     more = True
     while more and size <= 2 * limit_bytes:
-        message = receive_at_once(request)
-        if message is None:
-            began = clock()
-            try:
-                async with asyncio.timeout(timeout_seconds * (1 + size // PACE_BYTES) - waited):
-                    message = await request.receive()
-            except TimeoutError:
-                seconds = waited + clock() - began
-                raise UploadTimeout(f"only {size} bytes of the body arrived within {seconds:.0f} seconds") from None
-            waited += clock() - began
+        began = clock()
+        try:
+            async with asyncio.timeout(timeout_seconds * (1 + size // PACE_BYTES) - waited):
+                message = await request.receive()
+        except TimeoutError:
+            seconds = waited + clock() - began
+            raise UploadTimeout(f"only {size} bytes of the body arrived within {seconds:.0f} seconds") from None
+        waited += clock() - began
         if message["type"] == "http.disconnect":
             raise Malformed("the body was cut off")
         chunk = message.get("body", b"")
@@ -97,15 +94,3 @@ async def chunks_of(request: Request, limit_bytes: int, timeout_seconds: float) 
             yield chunk
     if too_large:
         raise TooLarge(limit_bytes)
-
-
-def receive_at_once(request: Request) -> Message | None:
-    """The next message where it has arrived already, as a small body's has: no clock has to run for it."""
-    receiving = request.receive().__await__()
-    try:
-        next(receiving)
-    except StopIteration as received:
-        message: Message = received.value
-        return message
-    receiving.close()  # it would have had to wait
-    return None

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import problems
 from service.operation import logs
+from service.operation.connections import Connection
 from service.operation.metrics import Metrics
 
 logger = logging.getLogger("service.request")
@@ -47,6 +48,9 @@ class Observation:
         token = logs.request_id.set(request_id)
         added = [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]
         status = 0
+        connection: Connection | None = scope.get("state", {}).get("connection")
+        if connection is not None:
+            connection.begin_request(declared_bytes(scope))
 
         async def send_observed(message: Message) -> None:
             nonlocal status
@@ -64,6 +68,8 @@ class Observation:
             if status == 0:
                 await problems.answer_unknown(Request(scope), error)(scope, receive, send_observed)
         finally:
+            if connection is not None:
+                connection.end_request()
             self._note(scope, status, time.perf_counter() - began_at)
             logs.request_id.reset(token)
 
@@ -86,6 +92,11 @@ class Observation:
         if tenant := scope.get("tenant"):
             members["tenant"] = tenant
         self._log.add(members)
+
+
+def declared_bytes(scope: Scope) -> int:
+    """How long the body says that it is; uvicorn has refused what is no number."""
+    return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
 
 
 def id_of(scope: Scope) -> str:

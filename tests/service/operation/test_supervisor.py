@@ -116,7 +116,7 @@ def test_everything_starts_heals_stops_and_remembers(data_dir: Path) -> None:
         wait_until(lambda: not any(map(is_running, family)))
 
 
-def test_what_is_stored_is_private_and_a_torn_file_is_said(data_dir: Path) -> None:
+def test_what_is_stored_is_private_a_torn_file_is_said_and_the_end_comes(data_dir: Path) -> None:
     files = data_dir / "appendonlydir"
     with running(data_dir, free_port()) as up, httpx2.Client(base_url=up.url, timeout=60) as client:
         assert client.post("/v1/datasets", json=samples.irises()).status_code == 201
@@ -126,6 +126,10 @@ def test_what_is_stored_is_private_and_a_torn_file_is_said(data_dir: Path) -> No
         path.chmod(0o755)
     with running(data_dir, free_port(), http_proxy="http://127.0.0.1:9") as up:  # which must not be asked
         assert "Truncating the AOF" in up.log.read_text()
+        api = up.part("-m service")
+        assert api is not None
+        os.kill(api, signal.SIGSTOP)  # an API that does not react does not keep melm up from ending
+    assert not is_running(api)
     assert not [path for path in (files, *files.iterdir()) if path.stat().st_mode & 0o077]
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.client import HTTPResponse
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from service.operation.http_protocol import MAX_HEADER_BYTES
-from tests.servers import RedisServer
+from service.operation.connections import MAX_HEADER_BYTES
+from tests.servers import ROOT, RedisServer, children_of, wait_until
 from tests.service.api import Api, api_process
 
 PATIENCE_SECONDS = 60.0  # far beyond the service's own
+N_THREADS = 40  # in which an API process answers
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 
@@ -115,3 +120,59 @@ def test_requests_one_after_the_other_share_a_connection(connection: socket.sock
 def test_what_is_not_http_gets_400(connection: socket.socket, line: bytes) -> None:
     connection.sendall(line + b"\r\nHost: localhost\r\n\r\n")
     assert rest_of(connection).startswith(b"HTTP/1.1 400 ")
+
+
+def test_of_too_many_the_one_that_waits_longest_makes_room(server: RedisServer, folder: Path) -> None:
+    with ExitStack() as stack:
+        api = stack.enter_context(api_process(server.url, folder / "few.log", max_connections_per_address=3))
+        address = urlsplit(api.url)
+        connections = []
+        for _ in range(5):
+            connection = stack.enter_context(socket.create_connection((address.hostname, address.port), 60))
+            connection.sendall(GET + b"\r\n")
+            assert answer_of(connection) == 200
+            connections.append(connection)
+        for gone in connections[:2]:
+            assert rest_of(gone) == b""
+        for kept in connections[2:]:
+            kept.sendall(GET + b"\r\n")
+            assert answer_of(kept) == 200
+
+
+def test_a_client_that_never_reads_is_cut_off(server: RedisServer, folder: Path) -> None:
+    with api_process(server.url, folder / "unread.log", send_timeout_seconds=0.5) as api:
+        address = urlsplit(api.url)
+        files = Path(f"/proc/{api.process.pid}/fd")
+        with socket.create_connection((address.hostname, address.port), 60) as connection:
+            connection.sendall(GET + b"\r\n")
+            assert answer_of(connection) == 200
+            n_files = len(list(files.iterdir()))
+            connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+            wait_until(lambda: len(list(files.iterdir())) < n_files)
+
+
+def test_a_taken_port_is_said(impatient: Api) -> None:
+    port = str(urlsplit(impatient.url).port)
+    environment = {**os.environ, "MELM_PORT": port}
+    ended = subprocess.run([sys.executable, "-m", "service"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"melm: cannot listen on 127.0.0.1, port {port}: ")
+
+
+@pytest.mark.parametrize("n_processes", [1, 2])
+def test_a_shutdown_does_not_wait_for_threads(server: RedisServer, folder: Path, n_processes: int) -> None:
+    """Not even where all of a process are taken, and none is left for the application's own farewell."""
+    log = folder / f"stuck-{n_processes}.log"
+    with (
+        api_process(server.url, log, module="tests.service.operation.stuck_api", api_processes=n_processes) as api,
+        ExitStack() as stack,
+    ):
+        address = urlsplit(api.url)
+        for _ in range(N_THREADS):
+            connection = stack.enter_context(socket.create_connection((address.hostname, address.port), 60))
+            connection.sendall(b"GET /stuck HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_until(lambda: api.log.read_text().count("stuck now") == N_THREADS)
+        processes = [api.process.pid, *children_of(api.process.pid)]
+        api.process.terminate()
+        api.process.wait(PATIENCE_SECONDS)
+        wait_until(lambda: not [pid for pid in processes if Path(f"/proc/{pid}").exists()])
