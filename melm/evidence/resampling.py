@@ -14,7 +14,7 @@ from melm.evidence.stability import describe_stability
 from melm.evidence.validation import HeldOut, Validation, describe_validation, judge
 from melm.model import HeldOutRows, Model
 from melm.model.card import Card, Evidence, PermutationTest
-from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, gather
+from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, gather, hold_out
 from melm.typing import Array
 
 FitPlan: TypeAlias = Callable[[Resamples, str], Plan[Model]]  # of resamples, and the beginning of its units' names
@@ -116,17 +116,18 @@ def _held_out_rows(
     Only the column space of a projection means something, so each fold's coordinates are laid over the model's by the
     linear map that fits best on the rows which both have seen.
     """
-    Z, codes, predicted = [], [], []
+    Z, parts = [], []
     n_repeat = splits[0].n_folds  # one repeat shows every row once
     for fold, fold_model in zip(splits[:n_repeat], fold_models, strict=False):
         if fold_model is not None:
             own, seen_codes = data.held_out((fold,))
             positions = fold_model.transform(own)
             Z.append(_homogeneous(positions) @ alignment(data, model, fold_model, (fold,)))
-            codes.append(seen_codes)
-            predicted.append(fold_model.densities.most_probable(positions))
-    every = max(1, -(-sum(map(len, codes)) // MAX_HELD_OUT_ROWS))
-    return HeldOutRows(np.concatenate(Z)[::every], np.concatenate(codes)[::every], np.concatenate(predicted)[::every])
+            rows = hold_out((fold,), data.codes, data.groups).rows
+            parts.append(np.stack([seen_codes, fold_model.densities.most_probable(positions), rows]))
+    every = max(1, -(-sum(map(len, Z)) // MAX_HELD_OUT_ROWS))
+    codes, predicted, rows = np.concatenate(parts, axis=1)[:, ::every]
+    return HeldOutRows(np.concatenate(Z)[::every], codes, predicted, rows)
 
 
 def alignment(data: Labeled, model: Model, other: Model, resamples: Resamples) -> Array:

@@ -23,6 +23,7 @@ class HeldOutRows:
     positions: Array  # (m, k), in the model's coordinates
     codes: npt.NDArray[np.intp]  # (m,), of the true class
     predicted: npt.NDArray[np.intp]  # (m,)
+    rows: npt.NDArray[np.intp] | None = None  # (m,), places among the training rows; models of 0.1 do not know them
 
 
 @dataclass(frozen=True)

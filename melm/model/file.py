@@ -52,6 +52,8 @@ def dump(model: Model) -> bytes:
         arrays["held_out_positions"] = model.held_out.positions
         arrays["held_out_codes"] = model.held_out.codes.astype(np.int64)
         arrays["held_out_predicted"] = model.held_out.predicted.astype(np.int64)
+        if model.held_out.rows is not None:
+            arrays["held_out_rows"] = model.held_out.rows.astype(np.int64)
     if model.densities.weights is not None:
         arrays["weights"] = np.concatenate(model.densities.weights)
     buffer = io.BytesIO()
@@ -164,7 +166,10 @@ def _held_out(arrays: dict[str, npt.NDArray[Any]], n_components: int, n_classes:
             or not np.isin(values, range(n_classes)).all()
         ):
             raise ModelFileError("The held-out classes of the model file are damaged.")
-    return HeldOutRows(positions, codes, predicted)
+    rows = arrays.get("held_out_rows")
+    if rows is not None and (rows.dtype != np.int64 or rows.shape != codes.shape or (rows < 0).any()):
+        raise ModelFileError("The held-out row numbers of the model file are damaged.")
+    return HeldOutRows(positions, codes, predicted, rows)
 
 
 def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:

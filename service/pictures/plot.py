@@ -14,13 +14,13 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from melm.density import ClassDensities
-from melm.model import Model
+from melm.model import HeldOutRows, Model
 from service.intake.formats.table import Array
 from service.pictures.markup import Markup, fill, join
 from worker.store.records import Label
 
 DEFAULT_POINTS = 2_000  # of a model: more can hardly be told apart
-MAX_POINTS = 50_000
+MAX_POINTS = 200_000
 MAX_COMPONENTS = 4  # of a plot by pairs
 GRID = 64
 CURVE = 256
@@ -49,6 +49,12 @@ class Series(BaseModel):
     points: list[Pair] = Field(description="Training rows, evenly thinned; empty for one component.")
     held_out: list[Pair] = Field(
         description="Rows as fits that had not seen them would place them; empty where the fit was not validated."
+    )
+    held_out_rows: list[int] = Field(
+        default_factory=list, description="Their places among the training rows, from 0, where the model knows them."
+    )
+    held_out_predicted: list[int] = Field(
+        default_factory=list, description="The classes for which these fits take them, by place among the labels."
     )
     curve: list[Pair] = Field(description="Density times prior along the axis; for one component only.")
     contours: list[Contour]
@@ -87,7 +93,13 @@ def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS) -> P
     else:
         pairs = combinations(range(min(n_components, MAX_COMPONENTS)), 2)
         unseen = held_out_rows(model, max_points)
-        panels = [pair_panel(marginal(model.densities, pair), shown, unseen, labels, pair) for pair in pairs]
+        panels = [
+            pair_panel(marginal(model.densities, pair), shown, [each.positions for each in unseen], labels, pair)
+            for pair in pairs
+        ]
+        for series, each in zip(panels[0].series, unseen, strict=True):  # the same rows in each panel: said once
+            series.held_out_rows = [] if each.rows is None else each.rows.tolist()
+            series.held_out_predicted = each.predicted.tolist()
         if n_components > 2:  # what two of more components say of the prediction is not the prediction
             panels = [panel.model_copy(update={"boundary": []}) for panel in panels]
     return Plot(model_id=model_id, n_components=n_components, n_rows=n_rows, panels=panels)
@@ -114,13 +126,22 @@ def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
     return Panel(x_label="z0", y_label="density", x_range=[low, high], y_range=[0.0, top], series=series, boundary=[])
 
 
-def held_out_rows(model: Model, max_points: int) -> list[Array]:
+def held_out_rows(model: Model, max_points: int) -> list[HeldOutRows]:
     """Rows by true class, as fits that had not seen them placed them: evenly thinned."""
-    if model.held_out is None:
-        return [np.empty((0, model.projection.shape[1])) for _ in model.classes]
-    every = max(1, math.ceil(len(model.held_out.codes) / max_points))
-    positions, codes = model.held_out.positions[::every], model.held_out.codes[::every]
-    return [positions[codes == code] for code in range(len(model.classes))]
+    found = model.held_out
+    if found is None:
+        nothing = np.empty(0, np.intp)
+        return [HeldOutRows(np.empty((0, model.projection.shape[1])), nothing, nothing) for _ in model.classes]
+    thinned = np.arange(0, len(found.codes), max(1, math.ceil(len(found.codes) / max_points)))
+    return [
+        HeldOutRows(
+            found.positions[some],
+            found.codes[some],
+            found.predicted[some],
+            None if found.rows is None else found.rows[some],
+        )
+        for some in (thinned[found.codes[thinned] == code] for code in range(len(model.classes)))
+    ]
 
 
 def pair_panel(

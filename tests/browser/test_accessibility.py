@@ -49,6 +49,8 @@ def test_every_view(telephone: Page, service: RunningService) -> None:
     page.get_by_text("Advanced").click()
     check(page)
     fit_sample(page, service.url, "iris")
+    page.get_by_label("Select rows").select_option("Class setosa")
+    expect(page.locator(".rows tbody tr").first).to_be_visible()
     check(page)
     address = page.get_by_role("link", name="Compare methods").get_attribute("href")
     page.goto(f"{service.url}/{address}")

@@ -62,15 +62,13 @@ export class Flat extends Stage {
   }
 
   // Shown rows that stand at the border.
-  get nFar() {
+  get far() {
     const { positions } = this.cloud;
     const [left, right, low, high] = this.border();
-    let count = 0;
-    for (const index of this.order) {
+    return this.order.filter((index) => {
       const [x, y] = [positions[3 * index], positions[3 * index + 1]];
-      if (x < left || x > right || y < low || y > high) count += 1;
-    }
-    return count;
+      return x < left || x > right || y < low || y > high;
+    });
   }
 
   border() {
@@ -172,7 +170,7 @@ export class Flat extends Stage {
     this.isModel = isModel;
     this.axes = axes;
     this.setSpread(null);
-    if (isModel || this.nFar > MANY * kinds.length) this.lookAt(this.limits());
+    if (isModel || this.far.length > MANY * kinds.length) this.lookAt(this.limits());
     this.draw();
   }
 

@@ -7,9 +7,13 @@ import { count, plural } from "../words.js";
 import { axisName, columnsOf, shorten } from "./axis_names.js";
 import { arrowSlider } from "./arrows.js";
 import { Cloud, HELD_OUT, NEW, SEEN } from "./cloud.js";
+import { coloring } from "./coloring.js";
 import { describePoint } from "./point_description.js";
 import { Flat } from "./flat.js";
+import { Inquiry } from "./inquiry.js";
 import { drawnRows, heldOutRows, projectedRows } from "./points_of.js";
+import { Selecting } from "./selecting.js";
+import { Selection } from "./selection.js";
 import { SeparationMeter } from "./separation_meter.js";
 import { Solid } from "./solid.js";
 import { Turning } from "./turning.js";
@@ -32,11 +36,24 @@ export class Picture {
     this.added = [];
     this.hidden = new Set();
     this.kind = SEEN;
+    this.tool = "move";
+    this.selection = new Selection();
+    this.selection.onChange(() => this.mark());
+    this.inquiry = new Inquiry(this);
     this.frame = element("div", { class: "frame" });
     this.tools = element("div", { class: "tools" });
     this.explanation = element("p", { class: "hint" });
     this.far = element("p", { class: "hint", "aria-live": "polite" });
-    this.node = element("div", { class: "picture" }, this.frame, this.tools, this.legend(), this.explanation, this.far);
+    this.node = element(
+      "div",
+      { class: "picture" },
+      this.inquiry.node,
+      this.frame,
+      this.tools,
+      this.legend(),
+      this.explanation,
+      this.far,
+    );
     this.choose(plot.n_components === 3 ? "space" : 0);
     this.ready = this.load();
   }
@@ -48,6 +65,7 @@ export class Picture {
     this.seen = projectedRows(this.features, this.model);
     this.choose(this.choice);
     this.table = await this.source.table();
+    if (!this.isDisposed) this.inquiry.offer();
   }
 
   // How the picture can be looked at: in space, or one pair of components after the other.
@@ -81,8 +99,61 @@ export class Picture {
     }
     replace(this.frame, this.stage.node);
     this.stage.layouts?.push(() => this.countFar());
-    this.apply();
+    this.mark();
     this.offerTurning();
+    if (this.stage instanceof Curves) return;
+    this.selecting = new Selecting(this.stage, (indexes, words) => this.select(indexes, words));
+    this.selecting.setTool(this.tool);
+  }
+
+  // What a drag in the picture does: move it, or choose rows.
+  setTool(tool) {
+    this.tool = tool;
+    this.selecting?.setTool(tool);
+  }
+
+  select(indexes, words) {
+    const { rows } = this.stage.cloud;
+    this.selection.choose(
+      indexes.map((index) => rows[index]).filter((row) => row >= 0),
+      words,
+    );
+  }
+
+  // Selected rows stay as they are, all others fade; colors by a column, if one was chosen.
+  mark() {
+    const { selection } = this;
+    const cloud = this.stage?.cloud;
+    if (cloud) {
+      cloud.selected = selection.size ? Uint8Array.from(cloud.rows, (row) => selection.has(row)) : null;
+      cloud.colors = this.painted ? Uint8Array.from(this.colorsOf(cloud)) : null;
+    }
+    this.apply();
+  }
+
+  *colorsOf({ rows }) {
+    for (const row of rows) yield* row < 0 ? [0, 0, 0] : this.painted.bytes(row);
+  }
+
+  // Colors points by a column of the table; null colors them by class.
+  colorBy(column) {
+    this.painted = column && coloring(column);
+    replace(this.scale, this.painted?.legend);
+    this.mark();
+  }
+
+  // Shows the row's point, wherever it is pointed at from.
+  pointAt(row) {
+    const index = this.stage?.cloud?.rows.indexOf(row) ?? -1;
+    if (index >= 0 && this.stage.isShown(index)) this.stage.describe(index);
+  }
+
+  // Rows of one class that fits which had not seen them take for another.
+  get confused() {
+    const { codes, rows, predicted } = this.heldOut;
+    return Array.from(codes, (code, index) => ({ code, row: rows[index], taken: predicted[index] })).filter(
+      ({ row }) => row >= 0,
+    );
   }
 
   close() {
@@ -186,7 +257,7 @@ export class Picture {
 
   // Says how many rows stand at the border, and offers to show them.
   countFar() {
-    const nFar = this.stage instanceof Flat ? this.stage.nFar : 0;
+    const nFar = this.stage instanceof Flat ? this.stage.far.length : 0;
     if (nFar === this.nFar) return;
     this.nFar = nFar;
     const text = `${plural(nFar, "row lies", "rows lie")} beyond the border and ${nFar === 1 ? "stands" : "stand"} there as ${nFar === 1 ? "a triangle" : "triangles"}. `;
@@ -198,7 +269,8 @@ export class Picture {
     const classes = this.model.classes.map((label, code) => this.legendEntry(label, code));
     const kinds = this.heldOut.codes.length > 0 && this.plot.n_components > 1 && this.kindChoice();
     this.explain();
-    return [element("div", { class: "legend", role: "group", "aria-label": "Classes in the picture" }, classes), kinds];
+    this.scale = element("div");
+    return [this.scale, element("div", { class: "legend", role: "group", "aria-label": "Classes in the picture" }, classes), kinds];
   }
 
   legendEntry(label, code) {

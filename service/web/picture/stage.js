@@ -132,6 +132,7 @@ export class Stage {
 
   point(event) {
     if (this.held) {
+      if (this.isLocked) return;
       this.drag(event.offsetX - this.held[0], event.offsetY - this.held[1]);
       this.held = [event.offsetX, event.offsetY];
       this.tooltip.hidden = true;

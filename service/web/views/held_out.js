@@ -4,7 +4,8 @@ import { scoreScale } from "../charts/score_scale.js";
 import { element } from "../element.js";
 import { count, percent, plural, score } from "../words.js";
 
-export function heldOut({ card, classes }) {
+// A cell of the confusion table selects its rows in the picture.
+export function heldOut({ card, classes }, picture) {
   const head = (number, hint) => [
     element("h2", { id: "held-out-title" }, "Rows it has not seen"),
     element("p", { class: "big" }, number),
@@ -24,7 +25,7 @@ export function heldOut({ card, classes }) {
         scoreScale(validation),
         verdict(card),
         shuffled(card),
-        confusion(validation.confusion, classes),
+        confusion(validation.confusion, classes, (code, taken) => choose(picture, classes, code, taken)),
         warnings(card),
       ]
     : [
@@ -46,14 +47,26 @@ function shuffled({ permutation_test: test }) {
   return element("p", {}, `Against ${plural(test.permutations, "fit")} to shuffled classes: p = ${score(p)}.`);
 }
 
-function confusion(counts, classes) {
+function choose(picture, classes, code, taken) {
+  const found = picture.confused.filter((each) => each.code === code && each.taken === taken);
+  const words = code === taken ? `${classes[code]}, recognized` : `${classes[code]}, taken for ${classes[taken]}`;
+  picture.selection.choose(
+    found.map(({ row }) => row),
+    words,
+  );
+}
+
+function confusion(counts, classes, onCell) {
   const most = Math.max(...counts.map((row) => row.reduce((sum, value) => sum + value, 0)));
-  const cell = (value, isRight) =>
-    element(
+  const cell = (value, code, other) => {
+    const label = `Select ${count(value)} of ${classes[code]} taken for ${classes[other]}`;
+    const press = () => onCell(code, other);
+    return element(
       "td",
-      { class: isRight ? "right" : "wrong", style: { "--share": `${Math.round((100 * value) / most)}%` } },
-      value ? count(value) : "·",
+      { class: code === other ? "right" : "wrong", style: { "--share": `${Math.round((100 * value) / most)}%` } },
+      value ? element("button", { type: "button", "aria-label": label, title: label, onclick: press }, count(value)) : "·",
     );
+  };
   return element(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": "Held-out rows by class" },
@@ -79,7 +92,7 @@ function confusion(counts, classes) {
             "tr",
             {},
             element("th", { scope: "row" }, String(classes[code])),
-            row.map((value, other) => cell(value, code === other)),
+            row.map((value, other) => cell(value, code, other)),
           ),
         ),
       ),

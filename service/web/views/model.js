@@ -3,9 +3,11 @@
 import { get } from "../api.js";
 import { bars } from "../charts/bars.js";
 import { histogram } from "../charts/histogram.js";
+import { save } from "../download.js";
 import { element, replace } from "../element.js";
 import { HttpSource } from "../http_source.js";
 import { Picture } from "../picture/picture.js";
+import { SelectionPanel } from "../picture/selection_panel.js";
 import { chosenOf, titleOf } from "../methods.js";
 import { loading } from "../states.js";
 import { count, plural, score, short } from "../words.js";
@@ -35,7 +37,8 @@ export async function showModel({ place, signal, setTitle }, modelId, fit) {
   replace(
     place,
     await heading(model, fit, name),
-    element("div", { class: "pair" }, inSample(model, picture), heldOut(model)),
+    element("div", { class: "pair" }, inSample(model, picture), heldOut(model, picture)),
+    selectionPanel(picture),
     ...checks(model),
     makeUp(model),
     newRows(model, schema, picture, signal),
@@ -63,6 +66,14 @@ async function heading(model, fit, name) {
     element("h1", {}, name),
     element("p", { class: "lead" }, facts.filter(Boolean).join(" · "), fit?.reused && " · fitted before"),
   );
+}
+
+// Below the picture: the selected rows, once there are some.
+function selectionPanel(picture) {
+  const keep = (text, name) => save(new Blob([text], { type: "text/csv" }), name);
+  const panel = new SelectionPanel(picture.selection, { onPoint: (row) => picture.pointAt(row), onSave: keep });
+  picture.ready.then(() => picture.table && panel.setTable(picture.table));
+  return panel.node;
 }
 
 function inSample(model, picture) {

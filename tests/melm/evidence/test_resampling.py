@@ -62,6 +62,8 @@ def test_held_out_rows_are_kept_for_the_picture(signal: Model) -> None:
     assert loaded is not None
     np.testing.assert_array_equal(loaded.positions, held_out.positions)
     np.testing.assert_array_equal(loaded.predicted, held_out.predicted)
+    assert loaded.rows is not None
+    assert sorted(loaded.rows.tolist()) == list(range(130))
 
 
 def test_held_out_rows_lie_where_the_model_would_put_them() -> None:

@@ -1,0 +1,106 @@
+// What the picture can be asked: which rows to choose, by which column to color, where a row is.
+
+import { element, replace } from "../element.js";
+import { plural } from "../words.js";
+import { Flat } from "./flat.js";
+import { titleOf } from "./point_description.js";
+import { TOOLS } from "./selecting.js";
+
+export class Inquiry {
+  constructor(picture) {
+    this.picture = picture;
+    this.node = element("div", { class: "inquiry" });
+  }
+
+  // Once the rows are there.
+  offer() {
+    const { table } = this.picture;
+    replace(this.node, this.toolChoice(), this.rowChoice(), table && this.colorChoice(), table && this.search());
+  }
+
+  toolChoice() {
+    const choice = ([tool, title]) => [
+      element("input", {
+        type: "radio",
+        name: "tool",
+        id: `tool-${tool}`,
+        checked: tool === this.picture.tool,
+        onchange: () => this.picture.setTool(tool),
+      }),
+      element("label", { for: `tool-${tool}` }, title),
+    ];
+    const legend = element("legend", { class: "visually-hidden" }, "What a drag does");
+    return element("fieldset", { class: "segments small" }, legend, Object.entries(TOOLS).map(choice));
+  }
+
+  // Rows by what they are: a class, wrongly recognized, far away.
+  rowChoice() {
+    const { model, selection } = this.picture;
+    const choices = [
+      ["Rows recognized wrongly", () => this.wrong()],
+      ["Rows far from the others", () => this.far()],
+      ...model.classes.map((label, code) => [`Class ${label}`, () => this.ofClass(code)]),
+    ];
+    const select = element(
+      "select",
+      { "aria-label": "Select rows" },
+      element("option", { value: "" }, "Select …"),
+      choices.map(([title], index) => element("option", { value: String(index) }, title)),
+    );
+    select.addEventListener("change", () => {
+      if (select.value === "") return;
+      const [title, find] = choices[Number(select.value)];
+      selection.choose(find(), title.toLowerCase());
+      select.value = "";
+    });
+    return select;
+  }
+
+  wrong() {
+    return this.picture.confused.filter(({ code, taken }) => code !== taken).map(({ row }) => row);
+  }
+
+  far() {
+    const { stage } = this.picture;
+    return stage instanceof Flat ? Array.from(stage.far, (index) => stage.cloud.rows[index]).filter((row) => row >= 0) : [];
+  }
+
+  ofClass(code) {
+    const { codes, rows } = this.picture.seen;
+    return Array.from(rows).filter((row, index) => codes[index] === code && row >= 0);
+  }
+
+  colorChoice() {
+    const columns = this.picture.table.columns.filter(({ role }) => role !== "id" && role !== "target");
+    const select = element(
+      "select",
+      { "aria-label": "Color by" },
+      element("option", { value: "" }, "Color by class"),
+      columns.map(({ name }, index) => element("option", { value: String(index) }, `Color by ${name}`)),
+    );
+    select.addEventListener("change", () => this.picture.colorBy(select.value === "" ? null : columns[Number(select.value)]));
+    return select;
+  }
+
+  search() {
+    const input = element("input", { type: "search", "aria-label": "Find rows", placeholder: "Find rows by id or text" });
+    const said = element("span", { class: "hint", role: "status" });
+    input.addEventListener("change", () => {
+      const found = input.value.trim() ? this.find(input.value.trim().toLowerCase()) : [];
+      replace(said, input.value.trim() && plural(found.length, "row"));
+      this.picture.selection.choose(found, `rows with “${input.value.trim()}”`);
+      if (found.length === 1) this.picture.pointAt(found[0]);
+    });
+    return element("span", { class: "row-search" }, input, said);
+  }
+
+  // Rows with that id, or else with that text.
+  find(word) {
+    const { table } = this.picture;
+    const all = table.columns[0].values.map((_, row) => row);
+    const byId = all.filter((row) => titleOf({ row }, table).toLowerCase() === word);
+    if (byId.length) return byId;
+    const texts = table.columns.filter(({ values }) => values.some((value) => typeof value === "string"));
+    return all.filter((row) => texts.some(({ values }) => String(values[row] ?? "").toLowerCase().includes(word)));
+  }
+}

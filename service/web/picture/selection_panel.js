@@ -1,0 +1,150 @@
+// What can be asked of selected rows: which they are, what distinguishes them from the rest, and to take them along.
+
+import { colorOf } from "../charts/palette.js";
+import { button, element, replace } from "../element.js";
+import { percent, plural, short } from "../words.js";
+import { distinguish } from "./distinction.js";
+import { titleOf } from "./point_description.js";
+import { RowTable } from "./row_table.js";
+
+const SHOWN = 8; // columns that distinguish
+const BINS = 24;
+const [WIDTH, HEIGHT] = [150, 30];
+
+export class SelectionPanel {
+  // `onPoint(row)` is told which row is looked at, `onSave(text, name)` keeps a file.
+  constructor(selection, { onPoint, onSave }) {
+    Object.assign(this, { selection, onPoint, onSave });
+    this.node = element("section", { class: "selection", hidden: true, "aria-labelledby": "selection-title" });
+    this.second = null; // another selection to compare with, instead of the rest
+    selection.onChange(() => this.show());
+  }
+
+  setTable(table) {
+    this.table = table;
+    this.columns = table.columns.filter(({ role }) => role !== "id");
+    const title = (row) => titleOf({ row }, table);
+    this.rows = new RowTable(this.columns, title, this.onPoint);
+    this.show();
+  }
+
+  get all() {
+    return Array.from(this.table.columns[0].values, (_, row) => row);
+  }
+
+  show() {
+    const { selection, table } = this;
+    this.node.hidden = selection.size === 0;
+    if (selection.size === 0) return;
+    const chosen = [...selection.rows].sort((a, b) => a - b);
+    const actions = [
+      table && button("Export as CSV", () => this.onSave(this.asCsv(chosen), "selected rows.csv"), "small"),
+      table && this.copyButton(chosen),
+      table && button("Keep to compare with", () => this.keep(chosen), "small"),
+      button("Clear", () => selection.clear(), "small"),
+    ];
+    replace(
+      this.node,
+      element("h2", { id: "selection-title" }, `${plural(selection.size, "selected row")} · ${selection.title}`),
+      element("p", { class: "actions" }, actions),
+      table
+        ? element("div", { class: "selection-parts" }, this.distinction(chosen), this.rows.node)
+        : element("p", { class: "hint" }, "The service gives no rows back, so what they hold cannot be shown."),
+    );
+    this.rows?.show(chosen);
+  }
+
+  keep(rows) {
+    this.second = { rows, title: this.selection.title };
+    this.show();
+  }
+
+  copyButton(rows) {
+    const copy = button("Copy ids", null, "small");
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(rows.map((row) => titleOf({ row }, this.table)).join("\n"));
+      replace(copy, "Copied");
+    });
+    return copy;
+  }
+
+  distinction(chosen) {
+    const own = new Set(chosen);
+    const isOther = this.second && (this.second.rows.length !== chosen.length || this.second.rows.some((row) => !own.has(row)));
+    const others = (isOther ? this.second.rows : this.all).filter((row) => !own.has(row));
+    const found = distinguish(this.columns, chosen, others).slice(0, SHOWN);
+    const against = isOther ? `${plural(others.length, "row")} · ${this.second.title}` : "all other rows";
+    return element(
+      "div",
+      { class: "distinction" },
+      element("h3", {}, "What distinguishes these"),
+      element("p", { class: "hint" }, `Against ${against}. Size of the difference with a 95 % interval, surest first.`),
+      found.length
+        ? element("ol", {}, found.map(item))
+        : element("p", {}, "Too few rows on one side to say."),
+    );
+  }
+
+  asCsv(rows) {
+    const lines = rows.map((row) => this.table.columns.map(({ values }) => values[row]));
+    return [this.table.columns.map(({ name }) => name), ...lines].map((cells) => cells.map(cell).join(",")).join("\r\n");
+  }
+}
+
+function item(found) {
+  const { name, effect, interval } = found;
+  const sign = (value) => value.toFixed(2).replace("-", "−");
+  const words = found.kind === "number" ? numberWords(found) : categoryWords(found);
+  const size = `${sign(effect)} (${sign(interval[0])} to ${sign(interval[1])})`;
+  const meaning = found.kind === "number" ? "Difference of the means in standard deviations" : "Cohen's h: difference of the shares";
+  return element(
+    "li",
+    {},
+    element("strong", {}, name),
+    element("span", { class: "effect", title: meaning }, size),
+    element("span", { class: "words" }, words),
+    found.kind === "number" ? histograms(found) : shares(found),
+  );
+}
+
+const numberWords = ({ means: [own, others] }) => `on average ${short(own)}, elsewhere ${short(others)}`;
+const categoryWords = ({ category, shares: [own, others] }) => `${category}: ${percent(own)}, elsewhere ${percent(others)}`;
+
+// Both distributions along one axis, each of equal area.
+function histograms({ own, others }) {
+  const ratio = 2;
+  const canvas = element("canvas", { width: ratio * WIDTH, height: ratio * HEIGHT, "aria-hidden": "true" });
+  const sorted = Float64Array.from([...own, ...others]).sort();
+  const [low, high] = [sorted[Math.floor(0.01 * sorted.length)], sorted[Math.floor(0.99 * (sorted.length - 1))]];
+  const shapes = [others, own].map((values) => {
+    const counts = new Float64Array(BINS);
+    for (const value of values) {
+      const bin = high > low ? Math.floor(((value - low) / (high - low)) * BINS) : 0;
+      counts[Math.max(0, Math.min(BINS - 1, bin))] += 1 / values.length;
+    }
+    return counts;
+  });
+  const top = Math.max(...shapes.flatMap((counts) => [...counts]));
+  const pen = canvas.getContext("2d");
+  shapes.forEach((counts, isOwn) => {
+    pen.fillStyle = isOwn ? colorOf(0) : "#8b8a86";
+    pen.globalAlpha = 0.6;
+    counts.forEach((share, bin) => {
+      const height = (share / top) * ratio * HEIGHT;
+      pen.fillRect((bin * ratio * WIDTH) / BINS, ratio * HEIGHT - height, (ratio * WIDTH) / BINS - 1, height);
+    });
+  });
+  return canvas;
+}
+
+function shares({ shares: [own, others] }) {
+  const bar = (share, kind) => element("span", { class: `share ${kind}`, style: { width: `${100 * share}%` } });
+  return element("span", { class: "shares", "aria-hidden": "true" }, bar(own, "own"), bar(others, "others"));
+}
+
+// A text that a spreadsheet would take for a formula gets an apostrophe.
+function cell(value) {
+  if (value === null) return "";
+  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
