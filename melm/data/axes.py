@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from melm.data.rows import blocks
+from melm.data.blocks import blocks
 from melm.typing import Array
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.rows import blocks, column_sums
+from melm.data.blocks import blocks, column_sums
 from melm.typing import Array
 
 CovarianceKind: TypeAlias = Literal["ledoit_wolf", "empirical"]
@@ -25,40 +25,47 @@ class ClassMoments:
 
 
 def class_moments(
-    rows: npt.NDArray[Any], kind: CovarianceKind, ridge: float = 0.0, weights: Array | None = None
+    rows: npt.NDArray[Any],
+    kind: CovarianceKind,
+    ridge: float = 0.0,
+    weights: Array | None = None,
+    n_features: int | None = None,
 ) -> ClassMoments:
     """Moments of one class in two passes over row blocks, so that no second copy of the rows is made.
 
     `ridge` times the identity is added to the estimate: a class then looks as wide as if noise lay on every feature.
-    A row counts as often as its weight says, in Ledoit and Wolf's rule too.
+    A row counts as often as its weight says, in Ledoit and Wolf's rule too. `n_features` says how many features there
+    are, where the rows are given in coordinates of the space that they span.
     """
-    n_features = rows.shape[1]
+    n_dimensions = rows.shape[1]
     n_rows = len(rows) if weights is None else float(weights.sum())
-    mean = np.zeros(n_features)
-    for block in blocks(len(rows), n_features * 8):
+    mean = np.zeros(n_dimensions)
+    for block in blocks(len(rows), n_dimensions * 8):
         mean += column_sums(rows[block], weights, block)
     mean /= n_rows
-    empirical, fourth = np.zeros((n_features, n_features)), 0.0
-    for block in blocks(len(rows), n_features * 8):
+    empirical, fourth = np.zeros((n_dimensions, n_dimensions)), 0.0
+    for block in blocks(len(rows), n_dimensions * 8):
         centered = rows[block] - mean
         empirical += centered.T @ (centered if weights is None else weights[block, None] * centered)
         fourth += float(column_sums(np.square(np.square(centered).sum(axis=1)), weights, block))
     empirical /= n_rows
-    covariance = empirical if kind == "empirical" else shrink(empirical, fourth / n_rows, n_rows)
-    return ClassMoments(n_rows, mean, empirical, covariance + ridge * np.eye(n_features) if ridge else covariance)
+    covariance = empirical
+    if kind == "ledoit_wolf":
+        covariance = shrink(empirical, fourth / n_rows, n_rows, n_features or n_dimensions)
+    return ClassMoments(n_rows, mean, empirical, covariance + ridge * np.eye(n_dimensions) if ridge else covariance)
 
 
-def shrink(empirical: Array, mean_fourth_power: float, n_rows: float) -> Array:
+def shrink(empirical: Array, mean_fourth_power: float, n_rows: float, n_features: int) -> Array:
     """Ledoit-Wolf's optimal mixture of the empirical covariance and a multiple of the identity.
 
     `mean_fourth_power` is the mean of |x - mean|^4: all that the rule needs of the rows beside their covariance, which
-    is why this stands here and not a call that would square a copy of them.
+    is why this stands here and not a call that would square a copy of them. The covariance may be that of coordinates
+    of the space that the rows span: traces are those of all `n_features`, and so is the shrinkage.
     """
-    n_features = len(empirical)
     level = np.trace(empirical) / n_features
     squares = float(np.square(empirical).sum())
     distance = squares / n_features - level**2
     noise = (mean_fourth_power - squares) / (n_features * n_rows)
     shrinkage = 0.0 if distance <= 0 else float(np.clip(noise / distance, 0, 1))
-    shrunk: Array = (1 - shrinkage) * empirical + shrinkage * level * np.eye(n_features)
+    shrunk: Array = (1 - shrinkage) * empirical + shrinkage * level * np.eye(len(empirical))
     return shrunk

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from melm.data.covariance import CovarianceKind
 from melm.data.problem import Problem
+from melm.data.spread import Spread
 from melm.plan import Fold, NothingFitted, Resamples, Selection, hold_out, select
 from melm.tables.encoding import Encoder, needs_encoder
 from melm.tables.table import Table
@@ -151,11 +152,18 @@ class Labeled:
         """The problem of the rows that the resamples leave, prepared once and kept while memory allows."""
         key = (resamples, covariance, ridge)
         if key not in self._problems:
-            while len(self._problems) * self.X.nbytes > KEPT_BYTES:
+            while sum(problem.nbytes for problem in self._problems.values()) > KEPT_BYTES:
                 self._problems.popitem(last=False)
             self._problems[key] = self._prepare(covariance, resamples, ridge)
         self._problems.move_to_end(key)
         return self._problems[key]
+
+    @property
+    def spread(self) -> Spread:
+        """Covariance of the features over all rows, which all problems of all rows share."""
+        kinds = [(kind, ridge) for resamples, kind, ridge in self._problems if not resamples]
+        kind, ridge = kinds[0] if kinds else ("empirical", 0.0)
+        return self.problem(kind, (), ridge).spread
 
 
 def check_labels(y: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:

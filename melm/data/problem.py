@@ -12,6 +12,7 @@ import numpy.typing as npt
 from melm.data.covariance import CovarianceKind, class_moments
 from melm.data.projection import canonical
 from melm.data.rows import Rows
+from melm.data.spread import Spread
 from melm.data.whitening import FLOOR, Whitening, lift, whiten
 from melm.typing import Array
 
@@ -22,7 +23,7 @@ class Problem:
 
     rows: Rows
     whitening: Whitening
-    total_covariance: Array  # (d, d), of the features as they came
+    spread: Spread  # of all rows together
 
     @classmethod
     def prepare(
@@ -41,30 +42,37 @@ class Problem:
         """
         rows = Rows.standardize(X, codes, n_classes, chosen, weights)
         moments = [
-            class_moments(block, kind, ridge, None if rows.weights is None else rows.weights[code])
+            class_moments(block, kind, ridge, None if rows.weights is None else rows.weights[code], rows.n_varying)
             for code, block in enumerate(rows.by_class)
         ]
         shares = np.array(rows.sizes) / sum(rows.sizes)
-        total = np.zeros((X.shape[1], X.shape[1]))
-        measured = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, moments, strict=True))
-        scale = rows.scale[rows.varying]
-        total[np.ix_(rows.varying, rows.varying)] = measured * np.outer(scale, scale)
-        return cls(rows, whiten(moments), total)
+        total = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, moments, strict=True))
+        return cls(rows, whiten(moments), Spread(rows, np.asarray(total)))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it holds beside the rows that were given."""
+        own = [*self.rows.by_class, self.spread.total, self.whitening.to_features, self.whitening.covariances]
+        return 2 * sum(array.nbytes for array in own)  # whitening both ways, and rows that a basis is made of
 
     def reweighted(self, weights: Sequence[Array], kind: CovarianceKind, ridge: float = 0.0) -> Problem:
         """The same rows in the same coordinates, counted otherwise: those of weight zero are held out.
 
         `weights` are in the order of `rows.by_class`, and each class keeps a row. At an equal projection the divergence
         is that of a problem prepared from the rows that are left (but for a class without spread, which is floored in
-        these coordinates). `total_covariance` stays that of all rows.
+        these coordinates). `spread` stays that of all rows; in a row space so do the scales of the features, because
+        to divide by others would lead out of it.
         """
         everything, counts = np.concatenate(self.rows.by_class).astype(np.float64, copy=False), np.concatenate(weights)
         center = counts @ everything / counts.sum()
-        spread = np.sqrt(counts @ np.square(everything - center) / counts.sum())
-        varying = np.ptp(everything[counts > 0], axis=0) > 0
+        spread, varying = np.ones(len(center)), np.ones(len(center), dtype=bool)
+        if self.rows.space is None:
+            spread = np.sqrt(counts @ np.square(everything - center) / counts.sum())
+            varying = np.ptp(everything[counts > 0], axis=0) > 0
+        n_features = None if self.rows.space is None else self.rows.n_varying
         scaled = self.whitening.to_features[varying] * spread[varying, None]  # shrinkage and ridge are in own spreads
         moments = [
-            class_moments((block[:, varying] - center[varying]) / spread[varying], kind, ridge, own)
+            class_moments((block[:, varying] - center[varying]) / spread[varying], kind, ridge, own, n_features)
             for block, own in zip(self.rows.by_class, weights, strict=True)
         ]
         lifted = [lift(scaled.T @ m.covariance @ scaled, FLOOR) for m in moments]
@@ -91,4 +99,4 @@ class Problem:
 
     def canonical(self, V_white: Array) -> Array:
         """The orthonormal projection of the features that stands for the subspace of V_white."""
-        return canonical(self.to_features(V_white), self.total_covariance)
+        return canonical(self.to_features(V_white), self.spread.of)

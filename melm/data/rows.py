@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from melm.data.blocks import blocks
+from melm.data.row_space import RowSpace
+from melm.data.taken import ScaledRows, Taken
 from melm.typing import Array
-
-BLOCK_BYTES = 4 * 2**20
-
-
-def blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
-    """Slices that cut n_rows into pieces of about BLOCK_BYTES."""
-    size = max(1, BLOCK_BYTES // max(1, row_bytes))
-    for begin in range(0, n_rows, size):
-        yield slice(begin, min(begin + size, n_rows))
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Standardized rows by class. Constant features are left out: nothing can be learned from them."""
+    """Standardized rows by class. Constant features are left out: nothing can be learned from them.
 
-    by_class: list[npt.NDArray[Any]]  # C of (n_c, d_varying), float32 where the data was
+    Coordinates are the varying features; where these are more than the rows, an orthonormal basis of the row space.
+    """
+
+    by_class: list[npt.NDArray[Any]]  # C of (n_c, r), float32 where the data was
     center: Array  # (d,)
     scale: Array  # (d,), zero for constant features
     varying: npt.NDArray[np.bool_]  # (d,)
     weights: list[Array] | None = None  # C of (n_c,), how often each row counts; None where each counts once
+    space: RowSpace | None = None  # where the coordinates are not the features
 
     @classmethod
     def standardize(
@@ -44,26 +42,24 @@ class Rows:
 
         `weights` (above zero) are those of the rows of X.
         """
-        taken = _Taken(X, chosen)
         if weights is not None and chosen is not None:
             weights = weights[chosen]
-        low, high = np.array([[rows.min(axis=0), rows.max(axis=0)] for rows in taken.blocks()]).swapaxes(0, 1)
-        varying = high.max(axis=0) > low.min(axis=0)
-        if not varying.any():
-            raise ValueError("All features are constant: there is nothing to project.")
-        center, scale = _moments(taken, weights)
-        scale[~varying] = 0.0
-        if not np.isfinite(scale).all():
-            feature = int(np.argmin(np.isfinite(scale)))
-            raise ValueError(f"The values of feature {feature} are too large to compute their variance.")
-        inverse = 1 / scale[varying]
-        by_class, members = [], [np.flatnonzero(codes == code) for code in range(n_classes)]
-        for index in members:
-            rows = np.empty((len(index), int(varying.sum())), dtype=X.dtype)
-            for block in blocks(len(index), X.shape[1] * 8):
-                rows[block] = (taken[index[block]][:, varying] - center[varying]) * inverse
-            by_class.append(rows)
+        taken = Taken(X, chosen)
+        scaled = ScaledRows.standardize(taken, weights)
+        center, scale, factor = scaled.offset, scaled.scale, scaled.factor
+        varying = factor > 0
+        members = [np.flatnonzero(codes == code) for code in range(n_classes)]
         by_class_weights = None if weights is None else [weights[index] for index in members]
+        if RowSpace.smaller(len(taken), int(varying.sum())):
+            space = RowSpace.of(scaled)
+            coordinates = [space.coordinates[index] for index in members]
+            return cls(coordinates, center, scale, varying, by_class_weights, space)
+        by_class = []
+        for index in members:
+            rows = np.empty((len(index), int(varying.sum())), dtype=taken.X.dtype)
+            for block in blocks(len(index), taken.n_features * 8):
+                rows[block] = (taken[index[block]][:, varying] - center[varying]) * factor[varying]
+            by_class.append(rows)
         return cls(by_class, center, scale, varying, by_class_weights)
 
     @property
@@ -84,8 +80,13 @@ class Rows:
             return equal_shares(self.by_class)
         return [weights / weights.sum() for weights in self.weights]
 
+    @property
+    def n_varying(self) -> int:
+        """Features that are not constant."""
+        return int(self.varying.sum())
+
     def project(self, V: Array) -> list[Array]:
-        """Z_c = X_c V, class by class; V (d_varying, k). Columns are contiguous: all that follows works on columns."""
+        """Z_c = X_c V, class by class; V (r, k). Columns are contiguous: all that follows works on columns."""
         return [_product(rows, V) for rows in self.by_class]
 
     def pull_back(self, dZ: Sequence[Array]) -> Array:
@@ -98,14 +99,37 @@ class Rows:
         return total
 
     def to_features(self, V: Array) -> Array:
-        """A projection of standardized varying features, as one of the features themselves (d, k)."""
-        projection = np.zeros((len(self.scale), V.shape[1]))
-        projection[self.varying] = V / self.scale[self.varying, None]
-        return projection
+        """A projection of these coordinates as one of the features (d, k)."""
+        inverse = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.varying)
+        return inverse[:, None] * self.embed(V)
 
     def from_features(self, V: Array) -> Array:
-        """The inverse of `to_features`."""
-        return V[self.varying] * self.scale[self.varying, None]
+        """The inverse of `to_features`, for V up to directions in which the rows do not vary."""
+        if self.space is None:
+            return V[self.varying] * self.scale[self.varying, None]
+        return self.space.from_features(self.scale[:, None] * V)
+
+    def gradient_to_features(self, gradient: Array) -> Array:
+        """A derivative in a projection of these coordinates as one in the projection of the features (d, k)."""
+        return self.scale[:, None] * self.embed(gradient)
+
+    def embed(self, V: Array) -> Array:
+        """What is given in these coordinates, as values of standardized features (d, k); constant ones get zero."""
+        if self.space is not None:
+            return self.space.to_features(V)
+        embedded = np.zeros((len(self.scale), V.shape[1]))
+        embedded[self.varying] = V
+        return embedded
+
+    def basis(self, features: npt.NDArray[np.intp]) -> Array:
+        """Some standardized features (m, r) in these coordinates."""
+        if self.space is not None:
+            return self.space.basis(features)
+        places = np.cumsum(self.varying) - 1
+        basis = np.zeros((len(features), self.n_varying))
+        own = np.flatnonzero(self.varying[features])
+        basis[own, places[features[own]]] = 1.0
+        return basis
 
 
 def equal_shares(rows: Sequence[npt.NDArray[Any]]) -> list[Array]:
@@ -118,45 +142,3 @@ def _product(rows: npt.NDArray[Any], V: Array) -> Array:
     for block in blocks(len(rows), rows.shape[1] * 8):
         Z[block] = rows[block].astype(np.float64, copy=False) @ V
     return Z
-
-
-@dataclass(frozen=True)
-class _Taken:
-    """All rows of X or some of them, never copied but block by block."""
-
-    X: npt.NDArray[Any]  # (n, d)
-    chosen: npt.NDArray[np.intp] | None
-
-    def __len__(self) -> int:
-        return len(self.X) if self.chosen is None else len(self.chosen)
-
-    def __getitem__(self, index: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        return self.X[index] if self.chosen is None else self.X[self.chosen[index]]
-
-    def blocks(self) -> Iterator[npt.NDArray[Any]]:
-        """The rows one after the other, some together."""
-        return (self[block] for block in self.slices())
-
-    def slices(self) -> Iterator[slice]:
-        return blocks(len(self), self.X.shape[1] * 8)
-
-
-def _moments(taken: _Taken, weights: Array | None) -> tuple[Array, Array]:
-    """Mean and standard deviation (ddof 0) of each column, in two passes over row blocks."""
-    n_features = taken.X.shape[1]
-    size = len(taken) if weights is None else weights.sum()
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = np.zeros(n_features)
-        for block in taken.slices():
-            total += column_sums(taken[block], weights, block)
-        center = total / size
-        squares = np.zeros(n_features)
-        for block in taken.slices():
-            squares += column_sums(np.square(taken[block] - center), weights, block)
-        return center, np.sqrt(squares / size)
-
-
-def column_sums(rows: npt.NDArray[Any], weights: Array | None, block: slice) -> Array:
-    """Sum over rows, each as often as it counts; the weights are those of a block of all of them."""
-    sums: Array = rows.sum(axis=0, dtype=np.float64) if weights is None else weights[block] @ rows
-    return sums

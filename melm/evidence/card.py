@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.problem import Problem
-from melm.data.projection import axis_correlations, joint_correlations, joint_loadings, standardized_loadings
 from melm.density import ClassDensities
 from melm.density.compaction import CELL
 from melm.density.overlap import overlap
@@ -40,16 +39,16 @@ def describe_projection(problem: Problem, projection: Array, feature_names: Sequ
     names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(len(projection))]
     return {
         "features": names,
-        "loadings": standardized_loadings(projection, problem.total_covariance).tolist(),
-        "axis_correlations": axis_correlations(projection, problem.total_covariance).tolist(),
+        "loadings": problem.spread.loadings(projection).tolist(),
+        "axis_correlations": problem.spread.axis_correlations(projection).tolist(),
     }
 
 
 def describe_columns(problem: Problem, projection: Array, encoder: Encoder) -> list[NumericColumn | CategoricalColumn]:
     """The columns of the table from which the features were encoded, each with what its features do together."""
-    sources, covariance = encoder.sources, problem.total_covariance
-    loadings = joint_loadings(projection, covariance, sources).tolist()
-    correlations = joint_correlations(projection, covariance, sources).tolist()
+    sources, spread = encoder.sources, problem.spread
+    loadings = spread.joint_loadings(projection, sources).tolist()
+    correlations = spread.joint_correlations(projection, sources).tolist()
     kinds = {"numeric": NumericColumn, "categorical": CategoricalColumn}
     return [
         kinds[fields["kind"]](

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from melm.data.labeled import Labeled
-from melm.data.projection import axis_correlations, standardized_loadings
 from melm.model import Model
 from melm.model.card import Cosine, Spread, Stability
 from melm.typing import Array
@@ -24,40 +23,33 @@ def describe_stability(data: Labeled, model: Model, redrawn: Sequence[Model | No
     found = [other for other in redrawn if other is not None]
     if not found:
         return None
-    covariance = np.cov(data.X, rowvar=False, bias=True).reshape(data.X.shape[1], -1)
-    cosines = np.array([subspace_cosines(model.projection, other.projection, covariance) for other in found])
-    aligned = [align(model.projection, other.projection, covariance) for other in found]
+    spread, shown = data.spread, _centered(model.transform(data.X))
+    elsewhere = [_centered(other.transform(data.X)) for other in found]
+    cosines = np.array([subspace_cosines(shown, Z) for Z in elsewhere])
+    aligned = [
+        other.projection @ np.linalg.lstsq(Z, shown, rcond=None)[0] for other, Z in zip(found, elsewhere, strict=True)
+    ]
     return Stability(
         bootstraps=len(found),
         cosines=[
             Cosine(median=float(np.median(column)), low=float(np.percentile(column, INTERVAL[0])))
             for column in cosines.T
         ],
-        loadings=_interval([standardized_loadings(V, covariance) for V in aligned]),
-        axis_correlations=_interval([axis_correlations(V, covariance) for V in aligned]),
+        loadings=_interval([spread.loadings(V) for V in aligned]),
+        axis_correlations=_interval([spread.axis_correlations(V) for V in aligned]),
     )
 
 
-def subspace_cosines(V: Array, W: Array, covariance: Array) -> Array:
-    """Cosines of the principal angles between projected rows X V and X W, largest first."""
-    root = _root(covariance)
-    left, right = np.linalg.qr(root @ V)[0], np.linalg.qr(root @ W)[0]
+def subspace_cosines(Z: Array, other: Array) -> Array:
+    """Cosines of the principal angles between two projections of the same centered rows, largest first."""
+    left, right = np.linalg.qr(Z)[0], np.linalg.qr(other)[0]
     cosines: Array = np.clip(np.linalg.svd(left.T @ right)[1], 0, 1)
     return cosines
 
 
-def align(V: Array, W: Array, covariance: Array) -> Array:
-    """W A with the A that brings X W nearest to X V."""
-    root = _root(covariance)
-    aligned: Array = W @ np.linalg.lstsq(root @ W, root @ V, rcond=None)[0]
-    return aligned
-
-
-def _root(covariance: Array) -> Array:
-    """R with R^T R = covariance."""
-    spread, axes = np.linalg.eigh(covariance)
-    root: Array = (axes * np.sqrt(np.maximum(spread, 0))).T
-    return root
+def _centered(Z: Array) -> Array:
+    centered: Array = Z - Z.mean(axis=0)
+    return centered
 
 
 def _interval(values: list[Array]) -> Spread:

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
+from melm.data.axes import orient
 from melm.data.labeled import Labeled
 from melm.data.problem import Problem
-from melm.data.rows import Rows
+from melm.data.row_space import RowSpace
+from melm.data.taken import ScaledRows, Taken
 from melm.fitting import assemble, check_dimensions, class_priors
 from melm.model import Model
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
@@ -100,7 +102,13 @@ D = TypeVar("D", bound=DensityParameters)
 
 
 class DirectMethod(Method[D]):
-    """A method that finds its projection in one go: one unit of work."""
+    """A method that finds its projection in one go: one unit of work.
+
+    Most find the same directions in whatever orthonormal basis the rows are given. Where features are more than rows,
+    these see the rows in coordinates of the space that they span.
+    """
+
+    depends_on_axes: ClassVar[bool] = False  # must it see the features themselves?
 
     @abstractmethod
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
@@ -127,20 +135,36 @@ class DirectMethod(Method[D]):
 
     def run(self, data: Labeled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         X, codes = data.training(unit.resamples)
-        X = X.astype(np.float64, copy=False)
-        if isinstance(parameters, StandardizedParameters) and parameters.standardize:
+        standardized = isinstance(parameters, StandardizedParameters) and parameters.standardize
+        if RowSpace.smaller(*X.shape) and not self.depends_on_axes:
+            found = self._project_in_row_space(X, codes, parameters, standardized)
+        elif standardized:
             found = self._project_standardized(X, codes, parameters)
         else:
-            found = self.project(X, codes, parameters)
+            found = self.project(X.astype(np.float64, copy=False), codes, parameters)
         return {"projection": found.projection, "offset": found.offset, "warnings": list(found.warnings)}
 
-    def _project_standardized(self, X: Array, codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
+    def _project_standardized(self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
         """The map of standardized features, as one of the features themselves."""
-        rows = Rows.standardize(X, np.zeros(len(X), dtype=np.intp), 1)
-        found = self.project(rows.by_class[0], codes, parameters)
-        offset = rows.center.copy()
-        offset[rows.varying] += rows.scale[rows.varying] * found.offset
-        return LinearMap(rows.to_features(found.projection), offset, found.warnings)
+        scaled = ScaledRows.standardize(Taken(X))
+        varying = np.flatnonzero(scaled.factor)
+        found = self.project(scaled.columns(varying), codes, parameters)
+        projection, offset = np.zeros((X.shape[1], found.projection.shape[1])), scaled.offset.copy()
+        projection[varying] = scaled.factor[varying, None] * found.projection
+        offset[varying] += scaled.scale[varying] * found.offset
+        return LinearMap(projection, offset, found.warnings)
+
+    def _project_in_row_space(
+        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], parameters: D, standardized: bool
+    ) -> LinearMap:
+        """The map of coordinates in which the rows have no more dimensions than there are rows, as one of features."""
+        taken = Taken(X)
+        scaled = ScaledRows.standardize(taken) if standardized else ScaledRows.center(taken)
+        space = RowSpace.of(scaled)
+        found = self.project(space.coordinates, codes, parameters)
+        projection = scaled.factor[:, None] * orient(space.to_features(found.projection))
+        offset = scaled.offset + scaled.scale * space.to_features(found.offset[:, None])[:, 0]
+        return LinearMap(projection, offset, found.warnings)
 
     def check(self, problem: Problem, parameters: D) -> None:
         """Raise ValueError, before any work is done, where the method cannot fit these rows as the parameters ask."""

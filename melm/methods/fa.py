@@ -28,6 +28,7 @@ class Fa(DirectMethod[FaParameters]):
     name = "fa"
     title = "Factor analysis"
     orthonormal = False
+    depends_on_axes = True
     Parameters = FaParameters
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: FaParameters) -> LinearMap:

@@ -12,6 +12,8 @@ from pydantic import Field
 from scipy.linalg import eigh
 
 from melm.data.axes import orient
+from melm.data.row_space import RowSpace
+from melm.data.taken import ScaledRows, Taken
 from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.typing import Array
 
@@ -39,6 +41,7 @@ class Gem(DirectMethod[GemParameters]):
     name = "gem"
     title = "Discriminative features by generalized eigenvectors"
     orthonormal = False
+    depends_on_axes = True
     Parameters = GemParameters
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"ridge": (0.05, 0.001, 0.01, 0.5)}
 
@@ -48,20 +51,26 @@ class Gem(DirectMethod[GemParameters]):
         n_features = features.shape[1]
         # One common scale changes no direction, and keeps squares of tiny or huge values within range.
         features = features / np.abs(features).max()
+        space = None
+        if RowSpace.smaller(len(X), n_features):  # about zero, and not about the mean
+            space = RowSpace.of(ScaledRows(Taken(features), np.zeros(n_features), np.ones(n_features)))
+            features = space.coordinates
+        n_dimensions = features.shape[1]
         moments = [_second_moment(features[codes == code]) for code in np.unique(codes)]
         strengths, directions = [], []
-        last = n_features - 1
-        first = max(0, n_features - parameters.n_components)
+        last = n_dimensions - 1
+        first = max(0, n_dimensions - parameters.n_components)
         for a, b in permutations(range(len(moments)), 2):
             ridge = parameters.ridge * np.trace(moments[b]) / n_features
             if ridge == 0:
                 raise ValueError("GEM divides by the second moment of each class, and one class has only zeros.")
-            regularized = moments[b] + ridge * np.eye(n_features)
+            regularized = moments[b] + ridge * np.eye(n_dimensions)
             values, vectors = eigh(moments[a], regularized, subset_by_index=(first, last))
             strengths.append(values)
             directions.append(vectors)
         strongest = np.argsort(-np.concatenate(strengths), kind="stable")[: parameters.n_components]
         V = np.hstack(directions)[:, strongest]
+        V = V if space is None else space.to_features(V)
         projection = np.zeros((X.shape[1], parameters.n_components))
         projection[varying] = V / np.linalg.norm(V, axis=0)
         return LinearMap(orient(projection), np.zeros(X.shape[1]))

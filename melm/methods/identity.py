@@ -14,7 +14,10 @@ class IdentityParameters(DensityParameters):
 
 
 class Identity(DirectMethod[IdentityParameters]):
-    """All features as they are: what the classifier does without a projection, to compare with."""
+    """All features as they are: what the classifier does without a projection, to compare with.
+
+    Where they are more than the rows, all directions in which the rows vary: an orthonormal basis of them.
+    """
 
     name = "identity"
     title = "Identity"

@@ -33,6 +33,7 @@ class Lda(DirectMethod[LdaParameters]):
     name = "lda"
     title = "Linear discriminant analysis"
     orthonormal = False
+    depends_on_axes = True
     common = True
     Parameters = LdaParameters
 

@@ -30,6 +30,7 @@ class Nmf(DirectMethod[NmfParameters]):
     name = "nmf"
     title = "Non-negative matrix factorization"
     orthonormal = False
+    depends_on_axes = True
     Parameters = NmfParameters
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: NmfParameters) -> LinearMap:

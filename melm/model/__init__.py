@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.rows import blocks
+from melm.data.blocks import blocks
 from melm.density import ClassDensities
 from melm.model.card import Card
 from melm.tables.encoding import Encoder

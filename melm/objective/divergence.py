@@ -203,9 +203,7 @@ class Divergence:
         """D(V) and its derivative in V."""
         value, gradient = self._whitened.value_and_gradient(self._to_whitened(V))
         whitened_back = self.problem.whitening.from_features.T @ gradient
-        features = np.zeros((len(self.problem.rows.scale), gradient.shape[1]))
-        features[self.problem.rows.varying] = whitened_back * self.problem.rows.scale[self.problem.rows.varying, None]
-        return value, features
+        return value, self.problem.rows.gradient_to_features(whitened_back)
 
     def entropies(self, V: npt.ArrayLike) -> Array:
         """Renyi's quadratic entropies -log ip_aa on the diagonal, the cross entropies -log ip_ab beside it: (C, C).

@@ -146,7 +146,7 @@ def project_by_entropy(
             starts = [_start(len(variances), k, seed, index) for index in range(check_whole("n_starts", n_starts, 1))]
             V = axes @ _best(kernel, starts, goal)
             entropy = KernelEntropy(rows - center, gamma)
-        projection = canonical(V, spread)
+        projection = canonical(V, lambda Q: Q.T @ spread @ Q)
         return EntropyProjection(projection, center, entropy.value_and_gradient(projection)[0])
 
 

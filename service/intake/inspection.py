@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.rows import blocks
+from melm.data.blocks import blocks
 from service.errors import SHOWN_PLACES, FieldError, Invalid
 from service.intake.formats import Table
 from service.intake.formats.table import Array, cell_errors

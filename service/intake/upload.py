@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from melm.data.blocks import blocks
 from melm.data.labeled import Labeled
-from melm.data.rows import blocks
 from melm.tables.encoding import needs_encoder
 from melm.tables.options import ReadOptions
 from melm.tables.reading import Reading, read_roles

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from melm import MELM
-from melm.data import rows
+from melm.data import blocks as row_blocks
 from melm.data.labeled import Labeled
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import file as model_file
@@ -78,7 +78,7 @@ def test_memory_maps_and_float32_are_taken_as_they_are(tmp_path: Path) -> None:
 def test_an_evaluation_needs_at_most_half_of_the_data_beside_its_copy(
     dtype: type[np.floating], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 2**17)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 2**17)
     monkeypatch.setattr(transform, "BLOCK_ROWS", 2**13)
     X, y = blobs(1.0, 120_000, 30)
     X = X.astype(dtype)
@@ -111,7 +111,7 @@ def test_blocks_in_any_order_give_the_same_divergence(monkeypatch: pytest.Monkey
         n_rows = len(self._rows)
         yield from (slice(begin, min(begin + 7000, n_rows)) for begin in reversed(range(0, n_rows, 7000)))
 
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 2**13)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 2**13)
     monkeypatch.setattr(Nonuniform, "_blocks", small_blocks)
     in_blocks, gradient_in_blocks = WhitenedDivergence(problem, 2).value_and_gradient(V)
     assert in_blocks == pytest.approx(value, rel=1e-12)

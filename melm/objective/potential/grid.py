@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.rows import blocks
+from melm.data.blocks import blocks
 from melm.objective.potential import Pair, rotate, whitening_basis
 from melm.objective.potential.exact import exact_cost
 from melm.objective.potential.transform import Modes, Nonuniform, Separable

@@ -16,7 +16,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 import melm.tables.table
-from melm.data.rows import blocks
+from melm.data.blocks import blocks
 from melm.tables.stack import Stack
 from service.errors import SHOWN_ERRORS, FieldError, Invalid, Malformed, TooLarge, escape
 from service.intake.formats.parquet_pages import check_footer, check_pages

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from melm.data import rows
+from melm.data import blocks as row_blocks
 from melm.data.axes import align, covariance, orient, principal_axes
 from tests.melm.samples import mixture, projection
 
@@ -15,7 +15,7 @@ def test_covariance_does_not_depend_on_blocks_and_survives_a_large_offset(monkey
     np.testing.assert_allclose(covariance(X), np.cov(X.T, ddof=0))
     np.testing.assert_allclose(covariance(X + 1e8), np.cov(X.T, ddof=0), rtol=1e-5, atol=1e-5)
     whole = covariance(X)
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 7 * 4 * 8)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 7 * 4 * 8)
     np.testing.assert_allclose(covariance(X), whole, rtol=1e-12, atol=1e-12)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf
 
-import melm.data.rows
+import melm.data.blocks
 from melm.data.covariance import CovarianceKind, class_moments
 from tests.melm.samples import mixture
 
@@ -33,7 +33,7 @@ def test_a_ridge_lies_on_every_feature_of_the_estimate_and_on_nothing_measured(k
 def test_row_blocks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = mixture([500, 2], 4)[0]
     whole = class_moments(rows, "ledoit_wolf").covariance
-    monkeypatch.setattr(melm.data.rows, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(melm.data.blocks, "BLOCK_BYTES", 1000)
     np.testing.assert_allclose(class_moments(rows, "ledoit_wolf").covariance, whole, rtol=1e-12)
 
 

@@ -31,7 +31,7 @@ def test_a_resample_has_the_bits_of_its_rows_taken_out(resamples: Resamples, dty
     for rows, others in zip(found.rows.by_class, expected.rows.by_class, strict=True):
         assert rows.dtype == dtype
         assert rows.tobytes() == others.tobytes()
-    assert found.total_covariance.tobytes() == expected.total_covariance.tobytes()
+    assert found.spread.total.tobytes() == expected.spread.total.tobytes()
     assert found.whitening.to_features.tobytes() == expected.whitening.to_features.tobytes()
 
 

@@ -75,7 +75,7 @@ def test_densities_equal_those_of_repeated_rows() -> None:
     X, y, weights = weighted([40, 31, 25], 5)
     once = Labeled.check(X, y, sample_weight=weights).problem("ledoit_wolf", ridge=0.3)
     often = Labeled.check(np.repeat(X, weights, axis=0), np.repeat(y, weights)).problem("ledoit_wolf", ridge=0.3)
-    np.testing.assert_allclose(once.total_covariance, often.total_covariance, rtol=1e-10)
+    np.testing.assert_allclose(once.spread.total, often.spread.total, rtol=1e-10)
     V = once.canonical(projection(5, 2))
     ours, theirs = (class_densities(problem, V, 0.8, "empirical") for problem in (once, often))
     Z = (X - X.mean(axis=0)) @ V

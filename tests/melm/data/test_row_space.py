@@ -1,0 +1,108 @@
+"""Where features are more than rows, fits in the row space are those in the features: exact, not an approximation."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from melm import MELM, Divergence
+from melm.data.row_space import RowSpace
+from melm.data.taken import ScaledRows, Taken
+from melm.methods import METHODS, fit
+from tests.melm.samples import Array, Labeled
+
+N_ROWS = 40
+QUICK: dict[str, dict[str, Any]] = {"melm": {"n_starts": 2}, "fa": {"max_iterations": 20}}
+
+
+def wide(n_features: int, n_rows: int = N_ROWS) -> Labeled:
+    """Features of all scales, none of them negative; two equal ones, and a constant one."""
+    generator = np.random.default_rng(3)
+    y = np.arange(n_rows) % 3
+    X = np.abs(generator.standard_normal((n_rows, n_features)) * generator.uniform(0.1, 10, n_features) + 1)
+    X[:, :3] += y[:, None] * np.array([0.5, 1.0, 2.0])
+    X[:, -1], X[:, -2] = X[:, 0], 3.0
+    return X, y
+
+
+def in_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fit with a d x d covariance, however many features there are."""
+    monkeypatch.setattr(RowSpace, "smaller", staticmethod(lambda n_rows, n_features: False))
+
+
+def test_an_orthonormal_basis_holds_the_rows() -> None:
+    X, _ = wide(90)
+    scaled = ScaledRows.standardize(Taken(X))
+    space = RowSpace.of(scaled)
+    basis = space.to_features(np.eye(space.coordinates.shape[1]))
+    standardized = scaled.columns(np.arange(90))
+    np.testing.assert_allclose(basis.T @ basis, np.eye(N_ROWS - 1), atol=1e-12)
+    np.testing.assert_allclose(space.coordinates @ basis.T, standardized, atol=1e-12)
+    np.testing.assert_allclose(space.from_features(standardized.T), space.coordinates.T, atol=1e-11)
+    np.testing.assert_allclose(space.basis(np.array([3, 7])), basis[[3, 7]], atol=1e-13)
+
+
+@pytest.mark.parametrize("options", [{}, {"ridge": 1.0}, {"covariance": "empirical"}])
+@pytest.mark.parametrize("n_features", [N_ROWS - 5, N_ROWS, N_ROWS + 5, 10 * N_ROWS])
+def test_a_fit_is_the_one_in_the_features(
+    n_features: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = wide(n_features)
+    new_rows = wide(n_features, 300)[0]
+    found = MELM(n_starts=2, random_state=0, **options).fit(X, y)
+    in_features(monkeypatch)
+    plain = MELM(n_starts=2, random_state=0, **options).fit(X, y)
+    # Where no class has any spread, the empirical divergence is what its floor says, which rounding decides.
+    exact = options.get("covariance") != "empirical"
+    assert found.divergence_ == pytest.approx(plain.divergence_, rel=1e-8 if exact else 1e-3)
+    np.testing.assert_array_equal(found.predict(new_rows), plain.predict(new_rows))
+    assert any("minimal one" in warning for warning in found.model_.card.warnings) == (not exact)
+    if exact:
+        np.testing.assert_allclose(found.projection_, plain.projection_, atol=1e-7)
+        for key in ("loadings", "axis_correlations"):
+            np.testing.assert_allclose(getattr(found.model_.card, key), getattr(plain.model_.card, key), atol=1e-7)
+
+
+def test_value_and_gradient_are_those_in_the_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = wide(100)
+    V: Array = np.random.default_rng(0).standard_normal((100, 2))
+    value, gradient = Divergence(X, y).value_and_gradient(V)
+    in_features(monkeypatch)
+    expected, expected_gradient = Divergence(X, y).value_and_gradient(V)
+    assert value == pytest.approx(expected, rel=1e-10)
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "identity"])
+def test_every_method_is_itself_in_the_row_space(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = wide(100)
+    found = fit(name, X, y, **QUICK.get(name, {}))
+    in_features(monkeypatch)
+    plain = fit(name, X, y, **QUICK.get(name, {}))
+    tolerance = 1e-2 if name == "ica" else 1e-8  # FastICA ends within 1e-4, from where depends on signs
+    np.testing.assert_allclose(found.projection, plain.projection, atol=tolerance * np.abs(plain.projection).max())
+    new_rows = wide(100, 300)[0]
+    np.testing.assert_array_equal(found.predict(new_rows), plain.predict(new_rows))
+
+
+def test_identity_keeps_all_directions_in_which_the_rows_vary() -> None:
+    X, y = wide(100)
+    model = fit("identity", X, y)
+    assert model.projection.shape == (100, N_ROWS - 1)
+    Z = model.transform(X)
+    np.testing.assert_allclose(Z @ Z.T, (X - X.mean(axis=0)) @ (X - X.mean(axis=0)).T, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_matrix_of_features_by_features(name: str) -> None:
+    X, y = wide(3_000, 36)  # 0.9 MB; a matrix of features by features has 72 MB
+    tracemalloc.start()
+    try:
+        fit(name, X, y, **QUICK.get(name, {}))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 36e6
