@@ -64,6 +64,8 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
         watch=Watch(settings),
     )
 
+    store.connection.has_many_tenants = lambda: bool(settings.user_header) or context.keyring.n_tenants > 1
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         reconciler = Reconciler(store, dispatcher)

@@ -167,7 +167,7 @@ STATUS: dict[type[Exception], HTTPStatus] = {
     store.Conflict: HTTPStatus.CONFLICT,
     store.IdempotencyMismatch: HTTPStatus.UNPROCESSABLE_ENTITY,
     store.PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,
-    store.TooManyFits: HTTPStatus.TOO_MANY_REQUESTS,
+    store.QuotaExceeded: HTTPStatus.TOO_MANY_REQUESTS,
     store.StoreUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     store.UnknownSchema: HTTPStatus.SERVICE_UNAVAILABLE,
     store.Damaged: HTTPStatus.INTERNAL_SERVER_ERROR,

@@ -116,6 +116,8 @@ def pause_before_try(error: RemoteError, tries: int) -> float | None:
         internal = isinstance(error, Unavailable) and error.status == 500 and tries < INTERNAL_ERROR_TRIES
         if not (error.status in WORTH_ANOTHER_TRY or in_flight or internal):
             return None
+        if error.status == 429 and error.retry_after_seconds is None:
+            return None  # a quota of what does not go away by itself
         if error.retry_after_seconds is not None:
             return error.retry_after_seconds * random.uniform(1.0, 1.25)  # noqa: S311 (no secret)
     longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (tries - 1))

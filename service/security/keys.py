@@ -123,6 +123,11 @@ class Keyring:
                 found = key.principal
         return found
 
+    @property
+    def n_tenants(self) -> int:
+        """How many tenants have keys."""
+        return len({key.principal.tenant for key in self._keys})
+
     def _refresh(self) -> None:
         now = self._clock()
         if self._file is None or now - self._checked_at < CHECK_SECONDS:

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from worker.engine.scripts import script
 from worker.engine.upgrade import upgraded
 from worker.store.connection import Connection, from_timestamp, milliseconds
-from worker.store.errors import Conflict, IdempotencyMismatch, TooManyFits
+from worker.store.errors import Conflict, IdempotencyMismatch
 from worker.store.identifier import new_id
 from worker.store.keys import key
+from worker.store.quotas import Quotas
 from worker.store.records import (
     SCHEMA_VERSION,
     Event,
@@ -24,14 +25,13 @@ from worker.store.records import (
     Status,
 )
 
-RETRY_AFTER_SECONDS = 10
-
 
 class Fits:
     """The fits of all tenants. Whoever submits, retries or keeps the best sends a message afterwards."""
 
     def __init__(self, connection: Connection, library_version: str) -> None:
         self._connection = connection
+        self._quotas = Quotas(connection)
         self._library_version = library_version
 
     def submit(
@@ -67,8 +67,7 @@ class Fits:
             "meta": meta,
             "force": submission.force,
             "grace_ms": milliseconds(settings.grace_seconds),
-            "max_active": settings.max_active_fits,
-            "max_queued": settings.max_queued_fits,
+            **self._quotas.arguments(),
             **self._connection.idempotency_arguments(idempotency),
         }
         answer, *rest = self._connection.run(script("submit"), tenant, arguments)
@@ -76,8 +75,8 @@ class Fits:
             raise IdempotencyMismatch("This idempotency key was used with another body.")
         if answer == "no dataset":
             self._connection.raise_missing("dataset", tenant, submission.dataset_id)
-        if answer == "too many":
-            raise TooManyFits(f"There are too many {rest[0].decode()} fits.", RETRY_AFTER_SECONDS)
+        if answer == "over quota":
+            self._quotas.refuse(rest)
         id = rest[0].decode()
         if answer == "created":
             return fit_record(id, dict(zip(rest[1][::2], rest[1][1::2], strict=True))), Outcome.CREATED
@@ -131,7 +130,7 @@ class Fits:
         arguments = {
             "fit": id,
             "grace_ms": milliseconds(settings.grace_seconds),
-            "max_active": settings.max_active_fits,
+            **self._quotas.arguments(),
         }
         answer, *rest = self._connection.run(script("retry"), tenant, arguments)
         if answer == "missing":
@@ -140,8 +139,8 @@ class Fits:
             raise Conflict(f"The fit {id!r} is {rest[0].decode()}: only a failed or canceled one can be retried.")
         if answer == "no dataset":
             self._connection.raise_missing("dataset", tenant, rest[0].decode())
-        if answer == "too many":
-            raise TooManyFits("There are too many active fits.", RETRY_AFTER_SECONDS)
+        if answer == "over quota":
+            self._quotas.refuse(rest)
         return self.get(tenant, id)
 
     def preview(self, tenant: str, id: str) -> bytes | None:

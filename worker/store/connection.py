@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -74,7 +74,8 @@ class Connection:
         self.settings = settings
         self.client = redis.Redis.from_url(settings.redis_url, retry=retry, **client_options(settings))
         self._scripts: dict[str, Any] = {}
-        self._fullness = (float("-inf"), False)
+        self._asked_at, self._is_full, self._max_memory = float("-inf"), False, 0
+        self.has_many_tenants: Callable[[], bool] = lambda: False  # said by whoever knows the tenants
 
     def call(self, *command: Any) -> Any:
         """One command."""
@@ -109,14 +110,23 @@ class Connection:
             raise StoreFull("The store is nearly full and takes nothing new.")
 
     def is_full(self) -> bool:
-        """Whether the server nears the end of its memory or its disk. It is asked at most once a second."""
-        asked_at, full = self._fullness
-        if time.monotonic() - asked_at > 1:
+        """Whether the server nears the end of its memory or its disk."""
+        self._look()
+        return self._is_full
+
+    def max_memory(self) -> int:
+        """The server's memory limit in bytes; zero where there is none."""
+        self._look()
+        return self._max_memory
+
+    def _look(self) -> None:
+        """Ask the server how it is, at most once a second."""
+        if time.monotonic() - self._asked_at > 1:
             with translated():
                 memory: Any = self.client.info("memory")
-            full = 0 < memory["maxmemory"] * FULL < memory["used_memory"] or self._lacks_disk(memory["used_memory"])
-            self._fullness = (time.monotonic(), full)
-        return full
+            used, self._max_memory = memory["used_memory"], memory["maxmemory"]
+            self._is_full = 0 < self._max_memory * FULL < used or self._lacks_disk(used)
+            self._asked_at = time.monotonic()
 
     def _lacks_disk(self, used_bytes: int) -> bool:
         """Whether the disk has no room to end what runs or for the server to copy all data."""

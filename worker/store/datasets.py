@@ -17,6 +17,7 @@ from worker.store.connection import Connection, expiry, milliseconds, script, ti
 from worker.store.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, NotFound, StoreUnavailable
 from worker.store.identifier import new_id
 from worker.store.keys import key
+from worker.store.quotas import Quotas
 from worker.store.records import ColumnRecord, DatasetRecord, Idempotency, Page
 from worker.store.table_part import TablePart
 
@@ -50,6 +51,7 @@ class Datasets:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._quotas = Quotas(connection)
 
     def create(
         self,
@@ -101,9 +103,12 @@ class Datasets:
         existing = self.find(tenant, record.content_hash) if idempotency is None else None
         if existing is not None:
             return existing, False
+        labels = _labels_to_bytes(y, part)
+        n_bytes = record.n_bytes + len(labels)
+        self._quotas.check_bytes(tenant, n_bytes)
         place = key(tenant, "dataset", record.id, "blocks")
         try:
-            self._write(place, "labels", _labels_to_bytes(y, part))
+            self._write(place, "labels", labels)
             for index, rows in enumerate(slices):
                 self._write(place, str(index), _to_bytes(X[rows], None if part is None else part.codes[rows]))
         except ContractError:
@@ -114,6 +119,8 @@ class Datasets:
             "id": record.id,
             "content_hash": record.content_hash,
             "n_blocks": len(slices),
+            "n_bytes": n_bytes,
+            **self._quotas.arguments(),
             "expires_at": None if record.expires_at is None else timestamp(record.expires_at),
             **self._connection.idempotency_arguments(idempotency),
         }
@@ -125,6 +132,8 @@ class Datasets:
         self._connection.call("UNLINK", place)
         if answer == "mismatch":
             raise IdempotencyMismatch("This idempotency key was used with another body.")
+        if answer == "over quota":
+            self._quotas.refuse(rest)
         if answer == "incomplete":
             raise StoreUnavailable("The store lost a part of the dataset while it was written.")
         return self.get(tenant, rest[0].decode()), False

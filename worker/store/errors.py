@@ -7,7 +7,7 @@ ContractError
 │   └── IdempotencyInFlight
 ├── IdempotencyMismatch   the same key with another body
 ├── PreconditionFailed    an expected version is not the current one
-├── TooManyFits           admission is closed for now
+├── QuotaExceeded         the tenant has as much as it may have
 ├── StoreUnavailable      the server did not answer
 │   └── StoreFull         the server is at its memory limit
 ├── Damaged               a stored value is missing or does not match its hash
@@ -60,12 +60,15 @@ class PreconditionFailed(ContractError):
     """The expected version is not the current one."""
 
 
-class TooManyFits(ContractError):
-    """The limit of active or queued fits is reached."""
+class QuotaExceeded(ContractError):
+    """The tenant has as much as it may have. Waiting helps where it has too many fits: they end by themselves."""
 
-    def __init__(self, message: str, retry_after_seconds: int) -> None:
-        super().__init__(message)
-        self.retry_after_seconds = retry_after_seconds
+    def __init__(self, quota: str, used: int, limit: int) -> None:
+        is_work = quota.endswith("fits")
+        remedy = "Wait until some have ended." if is_work else "Delete what is no longer needed."
+        super().__init__(f"The quota of {quota} is reached: {used:,} of {limit:,} are used. {remedy}")
+        self.retry_after_seconds = 10 if is_work else None
+        self.members = {"quota": quota, "used": used, "limit": limit}
 
 
 class StoreUnavailable(ContractError):

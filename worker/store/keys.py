@@ -10,6 +10,7 @@ names the tenant first; its parts stand on lines of their own (`tenant\nfit`), b
     melm:expiries                       sorted set: id of a dataset, fit or model → when it expires
     melm:metrics                        hash: counter → value
     melm:sweeping                       whose turn it is to sweep; expires
+    melm:bytes                          hash: tenant → bytes of all that it has
     melm:workers                        sorted set: worker → when it last said that it is alive
     melm:tenants                        written by 0.1 only: the tenants whose indexes are still to be moved here
 
@@ -22,6 +23,7 @@ Of a tenant, under `melm:{tenant}:`
     datasets:hashes                     hash: content hash → id
     model:ID                            hash: record, card, file
     models                              sorted set: ids
+    sizes                               hash: id of a dataset, model or fit → its bytes
     aliases                             hash: alias → record, JSON
     idempotency:KEY                     hash: body_hash, id of what was made; expires
     tombstone:ID                        why a resource is gone; expires
@@ -49,6 +51,7 @@ LEASES = f"{PREFIX}:leases"
 UNREADABLE = f"{PREFIX}:unreadable"
 EXPIRIES = f"{PREFIX}:expiries"
 METRICS = f"{PREFIX}:metrics"
+HELD_BYTES = f"{PREFIX}:bytes"
 HEARTBEATS = f"{PREFIX}:workers"
 EARLIER_TENANTS = f"{PREFIX}:tenants"
 

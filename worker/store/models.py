@@ -11,6 +11,7 @@ from worker.store.connection import Connection, expiry, script, timestamp
 from worker.store.errors import Conflict, IdempotencyMismatch, NotFound, PreconditionFailed
 from worker.store.identifier import new_id
 from worker.store.keys import key
+from worker.store.quotas import Quotas
 from worker.store.records import AliasRecord, Idempotency, ModelRecord, Page
 
 DECOY_SECONDS = 86_400.0  # a fit to permuted labels is looked at once
@@ -21,6 +22,7 @@ class Models:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._quotas = Quotas(connection)
 
     def new_record(
         self,
@@ -71,6 +73,7 @@ class Models:
         record = self.new_record(data=data, method=method, name=name, metadata=metadata)
         arguments = {
             "id": record.id,
+            **self._quotas.arguments(),
             "expires_at": None if record.expires_at is None else timestamp(record.expires_at),
             **self._connection.idempotency_arguments(idempotency),
         }
@@ -78,6 +81,8 @@ class Models:
         answer, *rest = self._connection.run(script("model/create"), tenant, arguments, *values)
         if answer == "mismatch":
             raise IdempotencyMismatch("This idempotency key was used with another body.")
+        if answer == "over quota":
+            self._quotas.refuse(rest)
         return record if answer == "created" else self.get(tenant, rest[0].decode())
 
     def resolve(self, tenant: str, id_or_alias: str) -> str:
@@ -126,10 +131,13 @@ class Models:
         """Let an alias name a model; tells whether the alias is new. An expected version of 0 means that it must be."""
         if alias.startswith("mdl_"):
             raise ValueError("An alias cannot look like a model's id.")
-        arguments = {"alias": alias, "model_id": model_id, "expected_version": expected_version}
+        given = {"alias": alias, "model_id": model_id, "expected_version": expected_version}
+        arguments = {**given, **self._quotas.arguments()}
         answer, *rest = self._connection.run(script("alias/put"), tenant, arguments)
         if answer == "missing":
             self._connection.raise_missing("model", tenant, model_id)
+        if answer == "over quota":
+            self._quotas.refuse(rest)
         if answer == "other version":
             raise PreconditionFailed(f"The alias {alias!r} is at version {rest[0].decode()}, not {expected_version}.")
         return AliasRecord.model_validate_json(rest[0]), answer == "created"

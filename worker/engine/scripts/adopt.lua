@@ -29,6 +29,12 @@ for name, value in pairs_of('HGETALL', 'metrics') do
     redis.call('HSET', shared('metrics'), name, value)
   end
 end
+for id in pairs_of('ZRANGE', 'datasets', 0, -1, 'WITHSCORES') do
+  weigh(id, cjson.decode(redis.call('GET', key('dataset', id))).n_bytes)
+end
+for id in pairs_of('ZRANGE', 'models', 0, -1, 'WITHSCORES') do
+  weigh(id, redis.call('HSTRLEN', key('model', id), 'file') + redis.call('HSTRLEN', key('model', id), 'card'))
+end
 redis.call('DEL', key('active'), key('leases'), key('expiries'), key('metrics'), key('unreadable'), key('sweeping'))
 redis.call('SREM', shared('tenants'), a.tenant)
 return { 'adopted' }

@@ -11,6 +11,7 @@ if not is_new and redis.call('EXISTS', key('model', a.model_id)) == 0 then
   end_fit('canceled') -- the model was deleted: nobody wants its evidence
   return { 'refused' }
 end
+weigh(a.model_id, #ARGV[2] + #ARGV[3] + #ARGV[4])
 redis.call('HSET', key('model', a.model_id), 'record', ARGV[2], 'card', ARGV[3], 'file', ARGV[4])
 if get('cancel') ~= '' or redis.call('HLEN', ERRORS) > 0 then -- only a whole fit may answer for an equal one
   redis.call('HDEL', META, 'equal_key')

@@ -9,8 +9,9 @@ end
 if redis.call('EXISTS', key('dataset', get('dataset_id'))) == 0 then
   return { 'no dataset', get('dataset_id') }
 end
-if n_active() >= a.max_active then
-  return { 'too many', 'active' }
+local over = over_quota('active fits', n_active(), 1)
+if over then
+  return over
 end
 move('queued')
 redis.call('HDEL', META, 'error', 'ended_at', 'expires_at', 'cancel', 'deadline', 'started_at', 'resends')

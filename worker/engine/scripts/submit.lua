@@ -17,12 +17,14 @@ if equal then
     return { 'reused', equal }
   end
 end
-if n_active() >= a.max_active then
-  return { 'too many', 'active' }
+local over = over_quota('active fits', n_active(), 1)
+  or over_quota('queued fits', redis.call('ZCARD', key('fits', 'status', 'queued')), 1)
+  or over_quota('models', redis.call('ZCARD', key('models')) + n_active(), 1)
+  or over_quota('bytes', held_bytes(), #ARGV[1])
+if over then
+  return over
 end
-if redis.call('ZCARD', key('fits', 'status', 'queued')) >= a.max_queued then
-  return { 'too many', 'queued' }
-end
+weigh(a.fit, #ARGV[1])
 for field, value in pairs(a.meta) do
   set(field, value)
 end

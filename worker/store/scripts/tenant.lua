@@ -61,7 +61,31 @@ local function remember_made(id, was_there)
   end
 end
 
+local function weigh(id, bytes) -- what the tenant has of this id from now on
+  local before = tonumber(redis.call('HGET', key('sizes'), id) or 0)
+  if bytes > 0 then
+    redis.call('HSET', key('sizes'), id, bytes)
+  else
+    redis.call('HDEL', key('sizes'), id)
+  end
+  if redis.call('HINCRBY', shared('bytes'), a.tenant, bytes - before) == 0 then
+    redis.call('HDEL', shared('bytes'), a.tenant)
+  end
+end
+
+local function over_quota(name, used, wanted) -- the answer of a script that may not make what is wanted
+  local limit = a.quotas[name]
+  if limit > 0 and used + wanted > limit then
+    return { 'over quota', name, string.format('%.0f', used), string.format('%.0f', limit) }
+  end
+end
+
+local function held_bytes()
+  return tonumber(redis.call('HGET', shared('bytes'), a.tenant) or 0)
+end
+
 local function bury(id, reason) -- what is gone is remembered as gone
+  weigh(id, 0)
   redis.call('SET', key('tombstone', id), reason, 'PX', a.tombstone_ms)
   redis.call('ZREM', shared('expiries'), member(id))
 end

@@ -6,6 +6,10 @@ end
 if redis.call('EXISTS', key('model', a.model_id)) == 0 then
   return { 'missing' }
 end
+local over = version == 0 and over_quota('aliases', redis.call('HLEN', key('aliases')), 1)
+if over then
+  return over
+end
 local at = now()
 local record = cjson.encode({ alias = a.alias, model_id = a.model_id, version = version + 1, updated_at = at / 1000 })
 redis.call('HSET', key('aliases'), a.alias, record)

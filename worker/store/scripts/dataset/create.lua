@@ -14,6 +14,11 @@ end
 if redis.call('HLEN', key('dataset', a.id, 'blocks')) ~= a.n_blocks + 1 then
   return { 'incomplete' }
 end
+local over = over_quota('datasets', redis.call('ZCARD', key('datasets')), 1) or over_quota('bytes', held_bytes(), a.n_bytes)
+if over then
+  return over
+end
+weigh(a.id, a.n_bytes)
 redis.call('PERSIST', key('dataset', a.id, 'blocks'))
 redis.call('SET', key('dataset', a.id), ARGV[2])
 redis.call('HSET', index, a.content_hash, a.id)
