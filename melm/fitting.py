@@ -172,14 +172,15 @@ def assemble(
     densities = class_densities(problem, projection, gamma, priors, offset)
     encoder, feature_names = data.encoder(resamples), data.names(resamples)
     stored = compact(densities)
+    loadings = problem.spread.loadings(projection)
     suspicions = [] if resamples else warn_of_order(*data.training(()), feature_names)
     card = Card(
         method=method,
         gamma=gamma,
         priors=densities.priors.tolist(),
         data=describe_data(problem, data.classes),
-        **describe_projection(problem, projection, feature_names),
-        columns=None if encoder is None else describe_columns(problem, projection, encoder),
+        **describe_projection(problem, projection, loadings, feature_names),
+        **({"columns": None} if encoder is None else describe_columns(problem, projection, loadings, encoder)),
         in_sample=_in_sample(problem, projection, gamma, densities, in_full=not resamples),
         density=describe_density(densities, stored),
         software=describe_software(),
@@ -188,7 +189,16 @@ def assemble(
         search=search,
     )
     return Model(
-        method, projection, offset, data.classes, stored, feature_names, card, encoder=encoder, id_name=data.id_name
+        method,
+        projection,
+        offset,
+        data.classes,
+        stored,
+        feature_names,
+        card,
+        encoder=encoder,
+        id_name=data.id_name,
+        all_loadings=loadings if card.n_more_features else None,
     )
 
 

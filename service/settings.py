@@ -29,7 +29,7 @@ class ServiceSettings(Settings):
     max_body_bytes: int = setting(128 * 1024 * 1024, "The largest body, as sent and as decompressed.")
     max_upload_bytes: int = setting(1024**3, "The same for a dataset that is not JSON, which is not held in memory.")
     max_rows: int = setting(10_000_000, "The most rows of one body.")
-    max_columns: int = setting(10_000, "The most columns of one body.")
+    max_columns: int = setting(200_000, "The most columns of one body.")
     max_starts: int = setting(1_000, "The most starts of one fit.")
     max_units: int = setting(20_000, "The most units of work of one fit, its validation included.")
     max_time_budget_seconds: float = setting(86_400.0, "The longest time budget of one fit.")

@@ -62,7 +62,7 @@ def read_features(datasets: Datasets, tenant: str, record: DatasetRecord, model:
     X /= np.where(scale == 0, 1, scale)
     X[:, scale == 0] = 0
     codes = np.searchsorted(model.classes, datasets.labels(tenant, record)[0][kept])
-    return TrainingFeatures(X.astype(np.float32), kept, codes, center, scale, model.card.features)
+    return TrainingFeatures(X.astype(np.float32), kept, codes, center, scale, model.features)
 
 
 def _encoded(

@@ -16,6 +16,7 @@ from melm.density.compaction import CELL
 from melm.density.overlap import overlap
 from melm.evidence.evaluate import JUDGED_ROWS, leave_one_out_balanced_accuracy
 from melm.model.card import (
+    MAX_LISTED,
     CategoricalColumn,
     Data,
     Density,
@@ -34,28 +35,48 @@ ORDERED_ROWS = 1000  # looked at to see whether a feature grows from row to row
 LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
 
 
-def describe_projection(problem: Problem, projection: Array, feature_names: Sequence[str] | None) -> dict[str, Any]:
+def describe_projection(
+    problem: Problem, projection: Array, loadings: Array, feature_names: Sequence[str] | None
+) -> dict[str, Any]:
     """Which features make up the axes: by standardized weights, because raw entries of V follow the features' scale."""
-    names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(len(projection))]
+    listed = strongest(loadings, range(len(loadings)), MAX_LISTED)
+    more = {}
+    if len(listed) < len(loadings):
+        more = {"feature_positions": listed, "n_more_features": len(loadings) - len(listed)}
     return {
-        "features": names,
-        "loadings": problem.spread.loadings(projection).tolist(),
-        "axis_correlations": problem.spread.axis_correlations(projection).tolist(),
+        "features": [f"x{j}" if feature_names is None else feature_names[j] for j in listed],
+        "loadings": loadings[listed].tolist(),
+        "axis_correlations": problem.spread.axis_correlations(projection)[listed].tolist(),
+        **more,
     }
 
 
-def describe_columns(problem: Problem, projection: Array, encoder: Encoder) -> list[NumericColumn | CategoricalColumn]:
+def describe_columns(problem: Problem, projection: Array, loadings: Array, encoder: Encoder) -> dict[str, Any]:
     """The columns of the table from which the features were encoded, each with what its features do together."""
-    sources, spread = encoder.sources, problem.spread
-    loadings = spread.joint_loadings(projection, sources).tolist()
+    listed = strongest(loadings, encoder.sources, MAX_LISTED)
+    sources, spread = [encoder.sources[index] for index in listed], problem.spread
+    joint = spread.joint_loadings(projection, sources).tolist()
     correlations = spread.joint_correlations(projection, sources).tolist()
     kinds = {"numeric": NumericColumn, "categorical": CategoricalColumn}
-    return [
-        kinds[fields["kind"]](
-            **fields, features=places, loadings=loadings[index], axis_correlations=correlations[index]
+    facts = encoder.to_json()
+    columns = [
+        kinds[facts[place]["kind"]](
+            **facts[place], features=sources[index], loadings=joint[index], axis_correlations=correlations[index]
         )
-        for index, (fields, places) in enumerate(zip(encoder.to_json(), sources, strict=True))
+        for index, place in enumerate(listed)
     ]
+    more = len(facts) - len(listed)
+    return {"columns": columns, "n_more_columns": more} if more else {"columns": columns}
+
+
+def strongest(loadings: Array, sources: Sequence[Sequence[int]] | range, at_most: int) -> list[int]:
+    """The positions, in order, of the sources (features, or several of them) with the largest loading on any axis."""
+    if len(sources) <= at_most:
+        return list(range(len(sources)))
+    sizes = np.abs(loadings).max(axis=1)
+    if not isinstance(sources, range):
+        sizes = np.array([sizes[J].max(initial=0.0) for J in map(list, sources)])
+    return sorted(np.argsort(-sizes, kind="stable")[:at_most].tolist())
 
 
 def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float]) -> Separation:
@@ -108,12 +129,14 @@ def describe_starts(starts: Sequence[StartResult]) -> list[Start]:
 
 def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> Data:
     """The rows that were fitted."""
+    constant = np.flatnonzero(~problem.rows.varying).tolist()
     return Data(
         n_rows=sum(problem.rows.counts),
         n_features=len(problem.rows.scale),
         classes=classes.tolist(),
         class_counts=problem.rows.counts,
-        constant_features=np.flatnonzero(~problem.rows.varying).tolist(),
+        constant_features=constant[:MAX_LISTED],
+        **({"n_more_constant_features": len(constant) - MAX_LISTED} if len(constant) > MAX_LISTED else {}),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from melm.data.labeled import Labeled
+from melm.evidence.card import strongest
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
 from melm.model.card import Importance
@@ -16,6 +17,7 @@ from melm.objective.divergence import SPECTRAL_COMPONENTS, Divergence
 from melm.plan import Fold
 from melm.typing import Array
 
+MAX_COLUMNS = 200  # with the largest loadings
 MAX_ROWS = 20_000  # of the fitted rows, for the divergence
 MAX_KERNELS = 2e8  # kernels summed for the held-out accuracy of all features
 
@@ -26,16 +28,19 @@ def describe_importance(
     """The drop of divergence and of held-out balanced accuracy, for each column; None with many components."""
     if model.projection.shape[1] > SPECTRAL_COMPONENTS:
         return None
+    judged = strongest(model.loadings, model.sources, MAX_COLUMNS)
+    more = len(model.columns) - len(judged)
     return Importance(
-        columns=model.columns,
-        divergence_drop=_divergence_drops(data, model),
-        balanced_accuracy_drop=_accuracy_drops(data, splits[: splits[0].n_folds], fold_models),
+        columns=[model.columns[index] for index in judged],
+        divergence_drop=_divergence_drops(data, model, judged),
+        balanced_accuracy_drop=_accuracy_drops(data, splits[: splits[0].n_folds], fold_models, judged),
+        **({"n_more_columns": more} if more else {}),
     )
 
 
-def _divergence_drops(data: Labeled, model: Model) -> list[float]:
+def _divergence_drops(data: Labeled, model: Model, judged: Sequence[int]) -> list[float]:
     """Measured on the projected rows: shuffling a feature moves them along its row of the projection."""
-    rows = _even(len(data.X), MAX_ROWS)
+    rows = _even(len(data.codes), MAX_ROWS)
     X, codes, gamma = data.X[rows], data.codes[rows], model.card.gamma
     Z = model.transform(X)
     k = Z.shape[1]
@@ -44,32 +49,37 @@ def _divergence_drops(data: Labeled, model: Model) -> list[float]:
         return Divergence(projected, codes, n_components=k, gamma=gamma, covariance="empirical").value(np.eye(k))
 
     whole = divergence(Z)
-    order = np.random.default_rng(0).permutation(len(X))
-    return [whole - divergence(Z + _shift(X[:, J], order, model.projection[J])) for J in model.sources]
+    order = np.random.default_rng(0).permutation(len(codes))
+    return [whole - divergence(Z + shift) for shift in _shifts(X, order, model, judged)]
 
 
-def _accuracy_drops(data: Labeled, splits: Sequence[Fold], models: Sequence[Model | None]) -> list[float]:
+def _accuracy_drops(
+    data: Labeled, splits: Sequence[Fold], models: Sequence[Model | None], judged: Sequence[int]
+) -> list[float]:
     fitted = [(fold, model) for fold, model in zip(splits, models, strict=False) if model is not None]
     drops = []
     for fold, model in fitted:
         X, codes = data.held_out((fold,))
         n_kernels = sum(len(rows) for rows in model.densities.rows)
-        rows = _even(len(X), max(50, int(MAX_KERNELS / (n_kernels * X.shape[1] * len(fitted)))))
+        rows = _even(len(codes), max(50, int(MAX_KERNELS / (n_kernels * len(judged) * len(fitted)))))
         X, codes, Z = X[rows], codes[rows], model.transform(X[rows])
-        order = np.random.default_rng(0).permutation(len(X))
+        order = np.random.default_rng(0).permutation(len(codes))
 
         def accuracy(projected: Array, model: Model = model, codes: npt.NDArray[np.intp] = codes) -> float:
             return balanced_accuracy(codes, model.densities.most_probable(projected))
 
         whole = accuracy(Z)
-        drops.append([whole - accuracy(Z + _shift(X[:, J], order, model.projection[J])) for J in model.sources])
+        drops.append([whole - accuracy(Z + shift) for shift in _shifts(X, order, model, judged)])
     averaged: list[float] = np.mean(drops, axis=0).tolist()
     return averaged
 
 
-def _shift(columns: npt.NDArray[Any], order: npt.NDArray[np.intp], weights: Array) -> Array:
-    shift: Array = (columns[order] - columns) @ weights
-    return shift
+def _shifts(X: npt.NDArray[Any], order: npt.NDArray[np.intp], model: Model, judged: Sequence[int]) -> Iterator[Array]:
+    """Where the projected rows go (n, k) when the columns judged are shuffled, one after the other."""
+    sources = model.sources
+    for J in (sources[index] for index in judged):
+        columns = X[:, J]
+        yield (columns[order] - columns) @ model.projection[J]
 
 
 def _even(n_rows: int, at_most: int) -> npt.NDArray[np.intp]:

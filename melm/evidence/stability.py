@@ -26,6 +26,7 @@ def describe_stability(data: Labeled, model: Model, redrawn: Sequence[Model | No
     spread, shown = data.spread, _centered(model.transform(data.X))
     elsewhere = [_centered(other.transform(data.X)) for other in found]
     cosines = np.array([subspace_cosines(shown, Z) for Z in elsewhere])
+    listed = model.card.feature_positions or slice(None)
     aligned = [
         other.projection @ np.linalg.lstsq(Z, shown, rcond=None)[0] for other, Z in zip(found, elsewhere, strict=True)
     ]
@@ -35,8 +36,8 @@ def describe_stability(data: Labeled, model: Model, redrawn: Sequence[Model | No
             Cosine(median=float(np.median(column)), low=float(np.percentile(column, INTERVAL[0])))
             for column in cosines.T
         ],
-        loadings=_interval([spread.loadings(V) for V in aligned]),
-        axis_correlations=_interval([spread.axis_correlations(V) for V in aligned]),
+        loadings=_interval([spread.loadings(V)[listed] for V in aligned]),
+        axis_correlations=_interval([spread.axis_correlations(V)[listed] for V in aligned]),
     )
 
 

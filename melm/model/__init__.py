@@ -40,6 +40,7 @@ class Model:
     held_out: HeldOutRows | None = None  # where the fit was validated
     encoder: Encoder | None = None  # from rows of a table, where it had gaps or categories, to rows of X
     id_name: str | None = None  # the column of the table that names its rows
+    all_loadings: Array | None = None  # (d, k), where the card has the largest only
 
     @cached_property
     def columns(self) -> list[str]:
@@ -47,6 +48,16 @@ class Model:
         if self.encoder is not None:
             return [column.name for column in self.encoder.columns]
         return self.feature_names or [f"x{j}" for j in range(len(self.projection))]
+
+    @property
+    def features(self) -> list[str]:
+        """What the rows of the projection stand for, by name."""
+        return self.columns if self.encoder is None else self.encoder.features
+
+    @property
+    def loadings(self) -> Array:
+        """The standardized loadings of all features (d, k)."""
+        return np.array(self.card.loadings) if self.all_loadings is None else self.all_loadings
 
     @property
     def sources(self) -> list[list[int]]:

@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 MAX_TEXT_LENGTH = 100_000  # names of columns are as long as their authors like
 MAX_ITEMS = 1_000_000
+MAX_LISTED = 1000  # features and columns that a card names; a model file has the loadings of all
 SHOWN_PROBLEMS = 100
 
 
@@ -42,7 +43,7 @@ def _as_many_as(noun: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-PerFeature: TypeAlias = Annotated[list[T], _as_many_as("features")]
+PerFeature: TypeAlias = Annotated[list[T], _as_many_as("listed features")]  # those that the card names
 PerComponent: TypeAlias = Annotated[list[T], _as_many_as("components")]
 PerClass: TypeAlias = Annotated[list[T], _as_many_as("classes")]
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
@@ -74,6 +75,7 @@ class Data(Part):
     classes: PerClass[Label] = Field(description="The labels, in order.")
     class_counts: PerClass[Annotated[int, Field(ge=1)]] = Field(description="Training rows of each class.")
     constant_features: list[Count] = Field(max_length=MAX_ITEMS, description="Positions of features that do not vary.")
+    n_more_constant_features: Count = Field(default=0, description="How many more there are.")
 
 
 class Column(Part):
@@ -217,7 +219,8 @@ class Stability(Part):
 class Importance(Part):
     """What is lost when a column is shuffled among the rows."""
 
-    columns: list[Text] = Field(max_length=MAX_ITEMS, description="The columns' names.")
+    columns: list[Text] = Field(max_length=MAX_ITEMS, description="The columns' names; of many, the strongest ones'.")
+    n_more_columns: Count = Field(default=0, description="How many more there are.")
     divergence_drop: list[Unbounded] = Field(max_length=MAX_ITEMS, description="Of the divergence, in sample.")
     balanced_accuracy_drop: list[float] = Field(max_length=MAX_ITEMS, description="Of the held-out accuracy.")
 
@@ -265,12 +268,19 @@ class Card(Part):
     gamma: float = Field(gt=0, description="Kernel width, as a multiple of Silverman's rule.")
     priors: PerClass[Share] = Field(description="Prior probability of each class.")
     data: Data = Field(description="The training rows.")
-    features: PerFeature[Text] = Field(description="Names of the features.")
+    features: PerFeature[Text] = Field(
+        description="Names of the features; of many, of those with the largest loadings."
+    )
+    feature_positions: PerFeature[Count] | None = Field(
+        default=None, description="Their positions among all features. Null where all are named."
+    )
+    n_more_features: Count = Field(default=0, description="How many more there are.")
     loadings: PerFeature[PerComponent[float]] = Field(description="Standardized loadings, a row a feature.")
     axis_correlations: PerFeature[PerComponent[Correlation]] = Field(description="Correlations of features with axes.")
     columns: list[Annotated[NumericColumn | CategoricalColumn, Field(discriminator="kind")]] | None = Field(
         max_length=MAX_ITEMS, description="Columns of the table, where features were encoded."
     )
+    n_more_columns: Count = Field(default=0, description="How many more there are, with smaller loadings.")
     in_sample: Separation | None = Field(description="Null where the projection has no density that could be compared.")
     density: Density = Field(description="What stands for the classes.")
     software: Software = Field(description="What computed the fit.")
@@ -311,7 +321,9 @@ class CardError(ValueError):
 
 def read_card(stored: object, *, n_features: int, n_components: int, n_classes: int) -> Card:
     """A card out of JSON values that somebody else has written, for a model of these dimensions."""
-    sizes = {"features": n_features, "components": n_components, "classes": n_classes}
+    more = stored.get("n_more_features", 0) if isinstance(stored, dict) else 0
+    listed = n_features - more if isinstance(more, int) else n_features
+    sizes = {"listed features": listed, "components": n_components, "classes": n_classes}
     try:
         return Card.model_validate(stored, context=sizes)
     except ValidationError as error:

@@ -54,6 +54,8 @@ def dump(model: Model) -> bytes:
         arrays["held_out_predicted"] = model.held_out.predicted.astype(np.int64)
         if model.held_out.rows is not None:
             arrays["held_out_rows"] = model.held_out.rows.astype(np.int64)
+    if model.all_loadings is not None:
+        arrays["loadings"] = model.all_loadings
     if model.densities.weights is not None:
         arrays["weights"] = np.concatenate(model.densities.weights)
     buffer = io.BytesIO()
@@ -75,7 +77,7 @@ def load(content: bytes) -> Model:
         classes, sizes = arrays["classes"], arrays["class_sizes"]
     except KeyError as missing:
         raise ModelFileError(f"The model file has no array {missing}.") from None
-    optional = [name for name in ("weights",) if name in arrays]
+    optional = [name for name in ("weights", "loadings") if name in arrays]
     for name in ("projection", "offset", "rows", "smoothing", "priors", *optional):
         if arrays[name].dtype != np.float64:
             raise ModelFileError(f"The array {name!r} of the model file is {arrays[name].dtype}, expected float64.")
@@ -93,7 +95,8 @@ def load(content: bytes) -> Model:
     (d, k), n_classes = projection.shape, len(classes)
     n_rows = int(sizes.sum())
     expected = {"offset": (d,), "rows": (n_rows, k), "smoothing": (n_classes, k, k), "priors": (n_classes,)}
-    expected |= dict.fromkeys(optional, (n_rows,))
+    shapes = {"weights": (n_rows,), "loadings": (d, k)}
+    expected |= {name: shapes[name] for name in optional}
     for name, shape in expected.items():
         if arrays[name].shape != shape:
             raise ModelFileError(
@@ -109,7 +112,7 @@ def load(content: bytes) -> Model:
     if names is not None and len(names) != d:
         raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
     ends = np.cumsum(sizes)[:-1]
-    weights = np.split(arrays["weights"], ends) if optional else None
+    weights = np.split(arrays["weights"], ends) if "weights" in arrays else None
     if weights and any(share.min() <= 0 or abs(share.sum() - 1) > 1e-9 for share in weights):
         raise ModelFileError("The weights of the model file are not shares of its classes.")
     densities = ClassDensities(np.split(rows, ends), smoothing, priors, weights)
@@ -125,6 +128,7 @@ def load(content: bytes) -> Model:
         held_out,
         _encoder(header, d),
         header.get("id_name"),
+        arrays.get("loadings"),
     )
 
 

@@ -119,9 +119,10 @@ def features(card: Card) -> Markup:
         bar = fill('<span class="bar" style="width:{}rem"></span>', width)
         values = [f"{value:+.2f}" for value in loadings[j]]
         rows.append([card.features[j], *values, bar, f"{card.axis_correlations[j][0]:+.2f}"])
-    if len(order) == len(loadings):
+    n_features = len(loadings) + card.n_more_features
+    if len(order) == n_features:
         return table(header, rows)
-    note = f"The {len(order)} of {len(loadings)} features that weigh most."
+    note = f"The {len(order)} of {n_features} features that weigh most."
     return join([table(header, rows), fill('<p class="quiet">{}</p>', note)])
 
 
@@ -129,8 +130,8 @@ def data(card: Card) -> Markup:
     """Classes and their sizes; columns where the data was a table."""
     facts = card.data
     parts = [table(["class", "rows"], zip(facts.classes, facts.class_counts, strict=True))]
-    if facts.constant_features:
-        parts.append(fill("<p>{} constant features were left out.</p>", len(facts.constant_features)))
+    if n_constant := len(facts.constant_features) + facts.n_more_constant_features:
+        parts.append(fill("<p>{} constant features were left out.</p>", n_constant))
     if card.columns:
         rows = [[column.name, column.kind, f"{column.n_missing / facts.n_rows:.1%}"] for column in card.columns]
         parts.append(table(["column", "kind", "missing"], rows))

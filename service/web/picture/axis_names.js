@@ -7,8 +7,12 @@ const LONGEST = 26; // characters of a name
 // The columns of the table behind the features: [{ name, features (indexes) }].
 export const columnsOf = (card) =>
   card.columns
-    ? card.columns.map(({ name, features }) => ({ name, features }))
+    ? card.columns.map(({ name, features }) => ({ name, features: listed(card, features) }))
     : card.features.map((name, index) => ({ name, features: [index] }));
+
+// Of many features a card has the strongest: where these stand in its lists.
+const listed = ({ feature_positions: positions }, features) =>
+  positions ? features.map((place) => positions.indexOf(place)).filter((index) => index >= 0) : features;
 
 // `weights` has one number a feature, standardized. A column of several features has no sign.
 export function axisName(weights, columns) {

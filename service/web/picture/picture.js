@@ -170,6 +170,8 @@ export class Picture {
   // Two components of rows that are here: the picture can be turned.
   offerTurning() {
     replace(this.tools);
+    // A card of very many features does not name them all, and their arrows could not be told apart.
+    if (this.model.card.n_more_features) return;
     if (!this.features || this.plot.n_components !== 2 || !(this.stage instanceof Flat)) return;
     const most = Math.min(MOST_ARROWS, this.model.projection.length);
     const shown = Math.min(ARROWS, most);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from melm import MELM, Divergence
 from melm.data.row_space import RowSpace
 from melm.data.taken import ScaledRows, Taken
+from melm.evidence.validation import Validation
 from melm.methods import METHODS, fit
+from melm.model import file as model_file
 from tests.melm.samples import Array, Labeled
 
 N_ROWS = 40
@@ -94,6 +97,37 @@ def test_identity_keeps_all_directions_in_which_the_rows_vary() -> None:
     assert model.projection.shape == (100, N_ROWS - 1)
     Z = model.transform(X)
     np.testing.assert_allclose(Z @ Z.T, (X - X.mean(axis=0)) @ (X - X.mean(axis=0)).T, atol=1e-9)
+
+
+def test_a_card_names_the_strongest_features_and_the_file_has_the_loadings_of_all() -> None:
+    X, y = wide(1_100)
+    model = fit("pls", X, y, validation=Validation(folds=2, bootstraps=1))
+    card = model.card
+    assert card.feature_positions is not None
+    assert (len(card.features), card.n_more_features) == (1_000, 100)
+    assert card.features == [f"x{j}" for j in card.feature_positions]
+    restored = model_file.load(model_file.dump(model))
+    assert restored.card == card
+    assert restored.loadings.shape == (1_100, 2)
+    np.testing.assert_array_equal(restored.loadings[card.feature_positions], card.loadings)
+    sizes = np.abs(restored.loadings).max(axis=1)
+    left_out = np.delete(sizes, card.feature_positions)
+    assert len(left_out) == 100
+    assert left_out.max() <= sizes[card.feature_positions].min()
+    assert card.stability is not None
+    assert np.shape(card.stability.loadings.low) == (1_000, 2)
+    assert card.importance is not None
+    assert card.importance.n_more_columns == 900
+    assert len(card.importance.columns) == len(card.importance.divergence_drop) == 200
+    assert {"x0", "x1", "x2"} & set(card.importance.columns)
+
+
+def test_a_file_whose_card_names_more_features_than_it_says_is_refused() -> None:
+    X, y = wide(1_100)
+    model = fit("pls", X, y)
+    wrong = replace(model, card=model.card.model_copy(update={"n_more_features": 99}))
+    with pytest.raises(model_file.ModelFileError, match="1000 entries, the model has 1001 listed features"):
+        model_file.load(model_file.dump(wrong))
 
 
 @pytest.mark.parametrize("name", METHODS)
