@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -153,8 +152,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         fitting = self.fitting(rows.shape[1])
         class_priors(fitting.priors, np.bincount(codes).tolist())
 
-        def task(unit: Unit) -> Task:
-            return partial(fitting.search.run, fitting.problem(data, unit.resamples), unit.arguments, _never)
+        def task(units: Sequence[Unit]) -> Task:
+            return fitting.task(data, units, _never)
 
         with threadpool_limits(1):
             model, starts = run_locally(fitting.plan(data), task, self.n_jobs, self.callback)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -65,7 +66,12 @@ class Fitting:
 
     def run(self, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
-        return self.search.run(self.problem(data, unit.resamples), unit.arguments, should_stop)
+        return self.task(data, [unit], should_stop)()[0]
+
+    def task(self, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]) -> Callable[[], list[Result]]:
+        """Some units that are alike, with what they need of the data: for any process to run."""
+        problem = self.problem(data, units[0].resamples)
+        return partial(self.search.run_together, problem, [unit.arguments for unit in units], should_stop)
 
     def problem(self, data: Labeled, resamples: Resamples) -> Problem:
         """What all starts on these rows share."""

@@ -12,7 +12,10 @@ from melm.plan import NothingFitted, Plan, Result, Stage, Unit, run_plan
 from melm.search.climb import StoppingReason
 
 T = TypeVar("T")
-Task: TypeAlias = Callable[[], Result]
+Task: TypeAlias = Callable[[], Sequence[Result]]
+Tasks: TypeAlias = Callable[[Sequence[Unit]], Task]
+
+MOST_TOGETHER = 16  # units that are run in one call
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,8 @@ class Progress:
 Callback: TypeAlias = Callable[[Progress], object]
 
 
-def run_locally(plan: Plan[T], task: Callable[[Unit], Task], n_jobs: int | None, callback: Callback | None) -> T:
-    """Drive the plan to its end. `task` makes of a unit something that another process can run.
+def run_locally(plan: Plan[T], task: Tasks, n_jobs: int | None, callback: Callback | None) -> T:
+    """Drive the plan to its end. `task` makes of units that are alike something that another process can run.
 
     When the callback answers True, or at a KeyboardInterrupt, no further unit is run and the plan ends with the best
     so far.
@@ -44,7 +47,7 @@ def run_locally(plan: Plan[T], task: Callable[[Unit], Task], n_jobs: int | None,
 
 
 class _Runner:
-    def __init__(self, task: Callable[[Unit], Task], n_jobs: int | None, callback: Callback | None) -> None:
+    def __init__(self, task: Tasks, n_jobs: int | None, callback: Callback | None) -> None:
         self._task, self._n_jobs, self._callback = task, n_jobs, callback
         self._best: float | None = None
         self._ended = False
@@ -53,24 +56,27 @@ class _Runner:
     def run_stage(self, stage: Stage) -> Sequence[Result | None]:
         results: list[Result | None] = []
         try:
-            for result in self._results(stage.units) if not self._ended else ():
-                results.append(result)
-                if result["stopping_reason"] == StoppingReason.CANCELED:
+            for some in self._results(stage.units) if not self._ended else ():
+                canceled = any(result["stopping_reason"] == StoppingReason.CANCELED for result in some)
+                for result in some:
+                    results.append(result)
+                    if not canceled and self._report(stage, results):
+                        self._ended = True
+                        return results + [None] * (len(stage.units) - len(results))
+                if canceled:
                     raise KeyboardInterrupt
-                if self._report(stage, results):
-                    self._ended = True
-                    break
         except KeyboardInterrupt:
             self._ended = self.interrupted = True
         return results + [None] * (len(stage.units) - len(results))
 
-    def _results(self, units: list[Unit]) -> Iterator[Result]:
+    def _results(self, units: Sequence[Unit]) -> Iterator[Sequence[Result]]:
         if self._n_jobs in (None, 1):
-            yield from (_single_threaded(self._task(unit)) for unit in units)
+            yield from (_single_threaded(self._task(some)) for some in _batches(units, MOST_TOGETHER))
         else:
-            from joblib import Parallel, delayed
+            from joblib import Parallel, delayed, effective_n_jobs
 
-            jobs = (delayed(_single_threaded)(self._task(unit)) for unit in units)
+            share = -(-len(units) // effective_n_jobs(self._n_jobs))
+            jobs = (delayed(_single_threaded)(self._task(some)) for some in _batches(units, min(share, MOST_TOGETHER)))
             yield from Parallel(n_jobs=self._n_jobs, return_as="generator")(jobs)
 
     def _report(self, stage: Stage, results: list[Result | None]) -> bool:
@@ -83,7 +89,17 @@ class _Runner:
         return self._callback(Progress(stage.name, len(results), len(stage.units), self._best)) is True
 
 
-def _single_threaded(task: Task) -> Result:
+def _batches(units: Sequence[Unit], at_most: int) -> Iterator[Sequence[Unit]]:
+    """Units to be run in one call: neighbors that are alike, else each alone."""
+    begin = 0
+    for end in range(1, len(units) + 1):
+        alike = end < len(units) and units[end].alike is not None and units[end].alike == units[begin].alike
+        if not alike or end - begin == at_most:
+            yield units[begin:end]
+            begin = end
+
+
+def _single_threaded(task: Task) -> Sequence[Result]:
     """BLAS splits sums by its number of threads, and so rounds by it: one thread gives one result everywhere."""
     with threadpool_limits(1):
         return task()

@@ -127,6 +127,7 @@ class Unit:
     arguments: Result = field(default_factory=dict)
     resamples: Resamples = ()
     start: int | None = None  # set where the unit finishes a start of the main search, for progress
+    alike: tuple[object, ...] | None = None  # in one call with others that are alike it takes less time
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,17 @@ import numpy as np
 from melm.data.covariance import CovarianceKind
 from melm.data.problem import Problem
 from melm.objective.divergence import Form, WhitenedDivergence
+from melm.objective.stack import DivergenceStack
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit, within
-from melm.search.climb import RACE_EVALUATIONS, StartResult, StoppingReason, climb, race_survivors
+from melm.search.climb import (
+    RACE_EVALUATIONS,
+    Climb,
+    StartResult,
+    StoppingReason,
+    climb,
+    climb_together,
+    race_survivors,
+)
 from melm.search.sample import sample, sample_sizes
 from melm.search.starts import start_projection
 from melm.typing import Array
@@ -32,6 +41,7 @@ MISLED = 0.05  # share of the divergence: optima of a sample that gain more on a
 SAMPLE_TOLERANCE = 100  # times the tolerance on all rows: far below the noise of sampling
 HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
 SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
+SMALL_ROWS = 512  # up to here starts are evaluated together, over all pairs of rows: at most 2 ms for 16 projections
 POLISH_EVALUATIONS = 10  # for each start, after a race; and CLIMB_EVALUATIONS on each larger sample.
 CLIMB_EVALUATIONS = 20  # Both are typical: from them progress is estimated.
 
@@ -53,7 +63,7 @@ class Search:
     def plan(self, n_rows: int, gamma: float, resamples: Resamples = (), name: str = "") -> Plan[Found]:
         """All starts on n_rows rows. With a race, only its survivors are converged, and samples go before all rows."""
         sizes = sample_sizes(n_rows) if self.race else [n_rows]
-        units = _Units(sizes, gamma, resamples, name)
+        units = _Units(sizes, gamma, resamples, name, self._is_small(n_rows))
         found = Found()
         limit = RACE_EVALUATIONS if self.race else None
         raced, polished, *grown = self._shares(sizes)
@@ -105,28 +115,52 @@ class Search:
 
     def run(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan. The result holds the divergence on all rows, or that on a sample of them."""
+        return self.run_together(problem, [arguments], should_stop)[0]
+
+    def run_together(
+        self, problem: Problem, several: Sequence[Result], should_stop: Callable[[], bool]
+    ) -> list[Result]:
+        """Run some units that are alike. Few rows are evaluated for all starts at once.
+
+        Bits do not depend on which units are run together, only on whether there are few rows.
+        """
+        if "n_sampled" in several[0] or not self._is_small(sum(problem.rows.counts)):
+            return [self._climb(problem, arguments, should_stop) for arguments in several]
+        ends = climb_together(
+            DivergenceStack([problem], self.n_components, [several[0]["gamma"]]),
+            [self._start(problem, arguments) for arguments in several],
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+            max_evaluations=several[0]["max_evaluations"],
+            should_stop=should_stop,
+        )
+        return [_result(end, "divergence") for end in ends]
+
+    def _climb(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         n_sampled = arguments.get("n_sampled")
         tolerance = self.tolerance
         if n_sampled is not None:
             problem, tolerance = sample(problem, n_sampled, self.seed), SAMPLE_TOLERANCE * self.tolerance
         objective = WhitenedDivergence(problem, self.n_components, arguments["gamma"], self.form)
-        V0 = arguments.get("projection")
-        if V0 is None:
-            V0 = start_projection(problem.whitening, self.n_components, self.seed, arguments["start"])
         end = climb(
             objective,
-            V0,
+            self._start(problem, arguments),
             tolerance=tolerance,
             max_iterations=self.max_iterations,
             max_evaluations=arguments["max_evaluations"],
             should_stop=should_stop,
         )
-        return {
-            "projection": end.projection,
-            "divergence" if n_sampled is None else "sample_divergence": end.divergence,
-            "n_evaluations": end.n_evaluations,
-            "stopping_reason": str(end.stopping_reason),
-        }
+        return _result(end, "divergence" if n_sampled is None else "sample_divergence")
+
+    def _start(self, problem: Problem, arguments: Result) -> Array:
+        """Where a unit begins to climb."""
+        stands: Array | None = arguments.get("projection")
+        if stands is not None:
+            return stands
+        return start_projection(problem.whitening, self.n_components, self.seed, arguments["start"])
+
+    def _is_small(self, n_rows: int) -> bool:
+        return n_rows <= SMALL_ROWS and self.form != "spectral"
 
     def _step(
         self,
@@ -217,6 +251,7 @@ class _Units:
     gamma: float
     resamples: Resamples
     name: str
+    together: bool  # whether starts are climbed together
 
     def stage(
         self, action: str, starts: list[tuple[int, StartResult | None]], n_rows: int, max_evaluations: int | None
@@ -230,13 +265,24 @@ class _Units:
             if n_rows < self.sizes[-1]:
                 arguments["n_sampled"] = n_rows
             start = None if self.resamples else index
-            units.append(Unit(f"{self.name}{action} {index}{where}", arguments, self.resamples, start))
+            name = f"{self.name}{action} {index}{where}"
+            alike = (self.resamples, self.gamma, max_evaluations) if self.together else None
+            units.append(Unit(name, arguments, self.resamples, start, alike))
         return Stage(f"{action}{where}", units)
 
 
 def best_start(starts: Sequence[StartResult], scores: Sequence[float]) -> StartResult:
     """The start with the highest score; of equals, the first."""
     return starts[max(range(len(starts)), key=lambda i: (scores[i], -i))]
+
+
+def _result(end: Climb, divergence: str) -> Result:
+    return {
+        "projection": end.projection,
+        divergence: end.divergence,
+        "n_evaluations": end.n_evaluations,
+        "stopping_reason": str(end.stopping_reason),
+    }
 
 
 def _sine(A: Array, B: Array) -> float:

@@ -24,6 +24,8 @@ import melm
 from melm import MELM
 from melm.local import Progress
 from melm.objective.divergence import WhitenedDivergence
+from melm.objective.stack import DivergenceStack
+from melm.search import race
 from melm.search.climb import StoppingReason
 from tests.melm.samples import Array, blobs, mixture, projection
 
@@ -247,7 +249,27 @@ def test_a_callback_sees_progress_and_can_stop_the_run() -> None:
     assert found.divergence_ == pytest.approx(seen[-1].best_divergence, rel=1e-6)
 
 
+def test_an_interrupt_keeps_all_starts_that_climb_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = mixture([60, 50], 6)
+    evaluate = DivergenceStack.values_and_gradients
+    calls: list[int] = []
+
+    def interrupted(self: Any, V: Array, problems: Any) -> Any:
+        calls.append(len(V))
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return evaluate(self, V, problems)
+
+    monkeypatch.setattr(DivergenceStack, "values_and_gradients", interrupted)
+    found = MELM(n_starts=10, random_state=0).fit(X, y)
+    assert calls == [10] * 5
+    assert {start.stopping_reason for start in found.starts_} == {StoppingReason.CANCELED}
+    assert {start.n_evaluations for start in found.starts_} == {4}
+    assert np.isfinite(found.divergence_)
+
+
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(race, "SMALL_ROWS", 0)
     X, y = mixture([60, 50], 6)
     evaluate = WhitenedDivergence.value_and_gradient
     count = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -174,3 +175,30 @@ def test_only_divergences_on_all_rows_count_as_progress() -> None:
     sampled = search(1).run(problem, arguments | {"n_sampled": 50}, lambda: False)
     assert "divergence" not in sampled
     assert sampled["sample_divergence"] > 0
+
+
+def test_starts_on_few_rows_run_together_and_give_the_same_bits() -> None:
+    problem = Labeled.check(*mixture([60, 50, 40], 4)).problem("ledoit_wolf")
+    small = replace(search(5), n_components=2)
+    units: list[Unit] = []
+
+    def run_stage(stage: Stage) -> list[Result]:
+        assert len({unit.alike for unit in stage.units}) == 1
+        assert stage.units[0].alike is not None
+        units.extend(stage.units)
+        return small.run_together(problem, [unit.arguments for unit in stage.units], lambda: False)
+
+    together = run_plan(small.plan(150, 1.0), run_stage)
+    alone = run_plan(
+        small.plan(150, 1.0),
+        lambda stage: [small.run(problem, unit.arguments, lambda: False) for unit in stage.units],
+    )
+    for one, other in zip(together.in_order(), alone.in_order(), strict=True):
+        np.testing.assert_array_equal(one.projection, other.projection)
+        assert (one.divergence, one.n_evaluations) == (other.divergence, other.n_evaluations)
+    separate = [small._climb(problem, unit.arguments, lambda: False) for unit in units[:5]]
+    for result, unit in zip(separate, units, strict=False):
+        ours = small.run(problem, unit.arguments, lambda: False)
+        assert ours["divergence"] == pytest.approx(result["divergence"], abs=1e-6)
+    assert all(unit.alike is None for unit in next(small.plan(513, 1.0)).units)
+    assert all(unit.alike is None for unit in next(replace(small, form="spectral").plan(150, 1.0)).units)
