@@ -1,7 +1,6 @@
 // What stands in a view's place while it loads, and when it cannot be shown.
 
 import { Problem } from "./api.js";
-import { BadTable } from "./csv.js";
 import { button, element } from "./element.js";
 
 export const loading = (text) => element("p", { class: "loading" }, text);
@@ -40,10 +39,9 @@ export function failure(error, retry) {
 }
 
 const mayPass = (error) =>
-  !(error instanceof BadTable || (error instanceof Problem && [404, 410, 422].includes(error.status)));
+  !(error instanceof Problem && [404, 410, 422].includes(error.status));
 
 export function explain(error) {
-  if (error instanceof BadTable) return [error.message, error.remedy];
   if (!(error instanceof Problem)) return ["The page stumbled", `It is the page's fault, not yours: ${error.message}`];
   if (error.isOutage)
     return [
@@ -63,6 +61,15 @@ export function explain(error) {
         .join("; "),
     ];
   return ["The service cannot do that", error.message];
+}
+
+// What is wrong with a table, and what to do about it, as the service's reading of it says.
+export function sayProblem({ detail, column, lines = [], count = 1, advice }) {
+  const where = [
+    column && `Column ${column}`,
+    lines.length > 0 && `Line ${lines.slice(0, 3).join(", ")}${count > 3 ? " and more" : ""}`,
+  ].filter(Boolean);
+  return [`${where.length ? `${where.join(", ")}: ` : ""}${detail}.`, advice ? `${advice[0].toUpperCase()}${advice.slice(1)}.` : ""];
 }
 
 export const awayNotice = (notify) => (isAway) =>

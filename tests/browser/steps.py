@@ -11,7 +11,7 @@ FIT_TIMEOUT = 60_000  # milliseconds
 
 def choose_file(page: Page, path: Path) -> None:
     """Choose a file on the first view."""
-    page.get_by_label("Choose a CSV file").set_input_files(path)
+    page.get_by_label("Choose a file").set_input_files(path)
 
 
 def choose_option(page: Page, label: str, value: str) -> None:

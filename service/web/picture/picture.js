@@ -27,9 +27,9 @@ const EXPLANATIONS = {
 };
 
 export class Picture {
-  // `inputs` are the names of the model's columns; `source` gives the rows, where they can be had.
-  constructor(model, inputs, plot, source) {
-    Object.assign(this, { model, inputs, plot, source });
+  // `source` gives the rows, where they can be had.
+  constructor(model, plot, source) {
+    Object.assign(this, { model, plot, source });
     this.columns = columnsOf(model.card);
     this.seen = drawnRows(plot);
     this.heldOut = heldOutRows(plot);
@@ -227,7 +227,7 @@ export class Picture {
     const describe = (index) => {
       const isNew = index >= n;
       const point = isNew
-        ? added[index - n]
+        ? { row: -1, ...added[index - n] }
         : { z: Z.subarray(k * index, k * index + k), code: codes[index], row: rows[index], predicted: predicted?.[index] };
       return describePoint({ ...point, kind: kinds[index] }, this);
     };

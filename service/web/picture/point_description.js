@@ -2,15 +2,14 @@
 
 import { element } from "../element.js";
 import { short } from "../words.js";
-import { HELD_OUT, NEW } from "./cloud.js";
+import { HELD_OUT } from "./cloud.js";
 
 const SHOWN_VALUES = 8;
 
-// `point` is { kind, z, code, row, predicted } or a new row's { title, values, … }.
-export function describePoint(point, { model, inputs, table, axes, axisNames }) {
+// `point` is { kind, z, code, row, predicted } or a new row's { title, z, code }.
+export function describePoint(point, { model, table }) {
   const label = String(model.classes[point.code]);
-  const names = inputs;
-  const entries = point.kind === NEW ? point.values.map((value, index) => [names[index], value]) : valuesOf(point.row, table);
+  const entries = valuesOf(point.row, table);
   const shown = entries.slice(0, SHOWN_VALUES);
   return [
     element("strong", {}, [titleOf(point, table), label, ...remarks(point, model)].filter(Boolean).join(" · ")),

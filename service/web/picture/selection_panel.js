@@ -1,6 +1,7 @@
 // What can be asked of selected rows: which they are, what distinguishes them from the rest, and to take them along.
 
 import { colorOf } from "../charts/palette.js";
+import { asCsv, harmless } from "../csv_text.js";
 import { button, element, replace } from "../element.js";
 import { percent, plural, short } from "../words.js";
 import { distinguish } from "./distinction.js";
@@ -12,9 +13,10 @@ const BINS = 24;
 const [WIDTH, HEIGHT] = [150, 30];
 
 export class SelectionPanel {
-  // `onPoint(row)` is told which row is looked at, `onSave(text, name)` keeps a file.
-  constructor(selection, { onPoint, onSave }) {
-    Object.assign(this, { selection, onPoint, onSave });
+  // `onPoint(row)` is told which row is looked at, `onSave(text, name)` keeps a file, `onLeaveOut(rows)` fits again
+  // without rows.
+  constructor(selection, { onPoint, onSave, onLeaveOut }) {
+    Object.assign(this, { selection, onPoint, onSave, onLeaveOut });
     this.node = element("section", { class: "selection", hidden: true, "aria-labelledby": "selection-title" });
     this.second = null; // another selection to compare with, instead of the rest
     selection.onChange(() => this.show());
@@ -41,6 +43,7 @@ export class SelectionPanel {
       table && button("Export as CSV", () => this.onSave(this.asCsv(chosen), "selected rows.csv"), "small"),
       table && this.copyButton(chosen),
       table && button("Keep to compare with", () => this.keep(chosen), "small"),
+      table && button("Leave out and fit again", () => this.onLeaveOut(selection.rows), "small"),
       button("Clear", () => selection.clear(), "small"),
     ];
     replace(
@@ -86,8 +89,8 @@ export class SelectionPanel {
   }
 
   asCsv(rows) {
-    const lines = rows.map((row) => this.table.columns.map(({ values }) => values[row]));
-    return [this.table.columns.map(({ name }) => name), ...lines].map((cells) => cells.map(cell).join(",")).join("\r\n");
+    const { columns } = this.table;
+    return asCsv([columns.map(({ name }) => name), ...rows.map((row) => columns.map(({ values }) => harmless(values[row])))]);
   }
 }
 
@@ -140,11 +143,4 @@ function histograms({ own, others }) {
 function shares({ shares: [own, others] }) {
   const bar = (share, kind) => element("span", { class: `share ${kind}`, style: { width: `${100 * share}%` } });
   return element("span", { class: "shares", "aria-hidden": "true" }, bar(own, "own"), bar(others, "others"));
-}
-
-// A text that a spreadsheet would take for a formula gets an apostrophe.
-function cell(value) {
-  if (value === null) return "";
-  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

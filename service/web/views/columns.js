@@ -1,21 +1,30 @@
-// A table before it is sent: what each column is for, what stands against a fit, and the fit's options.
+// A table before it is sent, as the service would read it: what each column is for, what is odd, and the fit's options.
 
 import { post, request } from "../api.js";
-import { ROLES, mayBe, prepare, proposeRoles } from "../columns.js";
 import { colorOf } from "../charts/palette.js";
-import { parseTable } from "../csv.js";
+import { findFile, keepFile } from "../chosen_file.js";
 import { button, element, replace } from "../element.js";
-import { findPending, keepTable } from "../local_tables.js";
-import { explain, loading, problemList } from "../states.js";
-import { upload } from "../upload.js";
-import { count, list, plural } from "../words.js";
+import { explain, loading, problemList, sayProblem } from "../states.js";
+import { read, settle, upload, withRole } from "../tables.js";
+import { count, list, percent, plural } from "../words.js";
 import { fitOptions } from "./options.js";
 
 const SHOWN_CLASSES = 12;
-const SINGLE = new Set(["target", "id", "group"]); // roles of one column at most
+const ROLES = {
+  numeric: "Number",
+  categorical: "Category",
+  target: "Class",
+  id: "Row name",
+  group: "Group",
+  weight: "Weight",
+  info: "Only shown",
+  ignore: "Leave out",
+};
+const OFFERED = ["numeric", "categorical", "target", "id", "group", "ignore"];
+const DELIMITERS = { "\t": "tabs", " ": "spaces" };
 
 export async function newFileView(context) {
-  const file = await findPending();
+  const file = await findFile();
   if (!file) {
     replace(
       context.place,
@@ -29,64 +38,73 @@ export async function newFileView(context) {
     );
     return;
   }
-  await columnsView(context, file.name, file.text);
+  await columnsView(context, file, keepFile);
 }
 
 export async function newSampleView(context, name) {
   replace(context.place, loading(`Getting ${name}`));
-  const response = await request(`v1/samples/${name}`, { signal: context.signal });
-  await columnsView(context, name, await response.text());
+  const body = await (await request(`v1/samples/${name}`, { signal: context.signal })).blob();
+  await columnsView(context, { name, body, type: "text/csv", settings: {} });
 }
 
-async function columnsView({ place, signal, setTitle, leave }, name, text) {
-  setTitle(name);
-  const table = parseTable(text);
-  const columns = proposeRoles(table);
-  const dropped = new Set();
+// `keep` is told what was said about the file, so that it is found again.
+async function columnsView({ place, signal, setTitle, leave }, file, keep = () => {}) {
+  setTitle(file.name);
+  replace(place, loading(`Reading ${file.name}`));
+  const options = await fitOptions(file.wish);
+  const lead = element("p", { class: "lead" });
+  const body = element("tbody");
   const summary = element("section", { class: "summary", "aria-live": "polite" });
-  const options = await fitOptions();
   const trouble = element("div", { role: "alert" });
   const go = button("Fit", () => submit(), "primary large");
-  let prepared;
+  let reading = await read(file, signal);
 
-  const body = element(
-    "tbody",
-    {},
-    columns.map((column) => columnRow(column, () => update(column))),
-  );
-  const update = (changed) => {
-    for (const other of columns.filter((column) => column !== changed && column.role === changed?.role)) {
-      if (SINGLE.has(other.role)) other.role = other.isNumeric ? "numeric" : "ignore";
+  const change = async (settings) => {
+    const focused = document.activeElement?.getAttribute("aria-label");
+    go.disabled = true;
+    replace(trouble);
+    try {
+      reading = await read({ ...file, settings }, signal);
+      file.settings = settings;
+      await keep(file);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      complain(error);
     }
-    if (changed?.role === "target") dropped.clear();
-    body.querySelectorAll("select").forEach((select, index) => (select.value = columns[index].role));
-    body.querySelectorAll("tr").forEach((row, index) => (row.dataset.role = columns[index].role));
-    prepared = prepare(table, columns, dropped);
-    go.disabled = prepared.problems.some(({ blocks }) => blocks);
-    replace(summary, ...summarize(prepared, withButtons(prepared.problems)));
+    show();
+    if (focused) body.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
   };
-  const withButtons = (problems) =>
-    problems.map((problem) => ({
-      ...problem,
-      action:
-        problem.action &&
-        button(problem.action.text, () => {
-          for (const label of problem.action.dropClasses ?? []) dropped.add(label);
-          if (problem.action.leaveOut) problem.action.leaveOut.role = "ignore";
-          update();
-        }),
-    }));
-
+  const show = () => {
+    const settings = file.settings;
+    go.disabled = reading.problems.some(({ level }) => level === "error") || !reading.target;
+    replace(lead, describe(reading));
+    const onRole = (name, role) => change(withRole(settings, name, role));
+    replace(
+      body,
+      reading.columns.map((column) => columnRow(column, onRole)),
+    );
+    const fix = (each) => change(settle(settings, each));
+    const retarget = (name) => change(withRole(settings, name, "target"));
+    replace(summary, ...summarize(reading, fix, retarget));
+  };
+  const complain = (error) => {
+    const [title, detail] = explain(error);
+    replace(trouble, element("p", { class: "trouble" }, element("strong", {}, title), ` ${detail}`));
+  };
   const submit = async () => {
     go.disabled = true;
     go.textContent = "Sending …";
     replace(trouble);
     try {
-      leave(`/fits/${(await send(name, prepared.table, options.read(), signal)).id}`);
+      const wish = options.read();
+      await keep({ ...file, wish });
+      const settings = { ...file.settings, target: reading.target.name };
+      const dataset = await upload({ ...file, settings }, signal);
+      const fit = await post("v1/fits", { dataset_id: dataset.id, name: file.name.slice(0, 200), ...wish }, { signal });
+      leave(`/fits/${fit.id}`);
     } catch (error) {
       if (signal.aborted) throw error;
-      const [title, detail] = explain(error);
-      replace(trouble, element("p", { class: "trouble" }, element("strong", {}, title), ` ${detail}`));
+      complain(error);
       go.disabled = false;
       go.textContent = "Fit";
     }
@@ -94,12 +112,8 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
 
   replace(
     place,
-    element("h1", {}, name),
-    element(
-      "p",
-      { class: "lead" },
-      `${plural(table.rows.length, "row")}, ${plural(columns.length, "column")}. ${table.notes.join(" ")}`,
-    ),
+    element("h1", {}, file.name),
+    lead,
     element(
       "div",
       { class: "split" },
@@ -110,20 +124,7 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
         element(
           "div",
           { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "columns-title" },
-          element(
-            "table",
-            {},
-            element(
-              "thead",
-              {},
-              element(
-                "tr",
-                {},
-                ["Column", "Used as", "Why", "Values"].map((title) => element("th", { scope: "col" }, title)),
-              ),
-            ),
-            body,
-          ),
+          element("table", {}, columnHead(), body),
         ),
       ),
       element(
@@ -137,65 +138,96 @@ async function columnsView({ place, signal, setTitle, leave }, name, text) {
       ),
     ),
   );
-  update();
+  show();
 }
 
-function columnRow(column, onChange) {
+function describe({ n_rows: rows, columns, dialect, is_complete: isComplete, n_unlabeled: unlabeled }) {
+  const { delimiter, decimal, encoding } = dialect ?? {};
+  return [
+    `${plural(rows, "row")}${isComplete ? "" : " at the beginning"}, ${plural(columns.length, "column")}.`,
+    delimiter && delimiter !== "," && `Columns are separated by ${DELIMITERS[delimiter] ?? delimiter}.`,
+    decimal === "," && "Numbers have decimal commas.",
+    encoding && !/^utf-8/i.test(encoding) && `Text is read as ${encoding}.`,
+    unlabeled > 0 && `${plural(unlabeled, "row has", "rows have")} no class.`,
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
+const columnHead = () =>
+  element(
+    "thead",
+    {},
+    element(
+      "tr",
+      {},
+      ["Column", "Used as", "Why", "Values"].map((title) => element("th", { scope: "col" }, title)),
+    ),
+  );
+
+function columnRow({ name, role, reason, is_given: isGiven, missing_share: missing, examples }, onRole) {
+  const offered = OFFERED.includes(role) ? OFFERED : [...OFFERED, role];
   const select = element(
     "select",
-    { "aria-label": `Use of ${column.name}` },
-    Object.entries(ROLES)
-      .filter(([role]) => mayBe(column, role))
-      .map(([role, title]) => element("option", { value: role }, title)),
+    { "aria-label": `Use of ${name}`, onchange: () => onRole(name, select.value) },
+    offered.map((each) => element("option", { value: each, selected: each === role }, ROLES[each] ?? each)),
   );
-  select.addEventListener("change", () => {
-    column.role = select.value;
-    onChange();
-  });
   return element(
     "tr",
-    {},
-    element("th", { scope: "row" }, column.name),
+    { "data-role": role },
+    element("th", { scope: "row" }, name),
     element("td", {}, select),
-    element("td", { class: "why" }, column.why),
-    element("td", { class: "values" }, column.example.join(", ")),
+    element("td", { class: "why" }, isGiven ? "Chosen by you" : reason, missing > 0 && ` (${percent(missing)} missing)`),
+    element("td", { class: "values" }, examples.join(", ")),
   );
 }
 
-function summarize({ classes, table: { features, rows, target } }, problems) {
-  const most = Math.max(...classes.values(), 1);
-  const shown = [...classes].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
+function summarize({ classes, n_rows: rows, columns, target, is_target_given: isGiven, other_targets: others, problems }, onFix, onTarget) {
+  const most = Math.max(...classes.map(({ n_rows: size }) => size), 1);
+  const features = columns.filter(({ role }) => role === "numeric" || role === "categorical").length;
+  const isAboutTarget = ({ fixes }) => fixes.some(({ parameter }) => parameter === "target");
+  const told = problems.filter((problem) => problem.level !== "question" || !isAboutTarget(problem));
+  const choice = (name) => button(name, () => onTarget(name), "link");
   return [
     element("h2", {}, "Classes"),
+    target && element("p", {}, `${plural(rows, "row")}, ${plural(features, "column")}, classes by ${target.name}.`),
     target &&
-      element("p", {}, `${plural(rows.length, "row")}, ${plural(features.length, "column")}, classes by ${target}.`),
-    element(
-      "ul",
-      { class: "classes" },
-      shown
-        .slice(0, SHOWN_CLASSES)
-        .map(([label, size], code) =>
-          element(
-            "li",
-            {},
-            element("span", { class: "label" }, label),
-            element(
-              "span",
-              { class: "track" },
-              element("span", { class: "bar", style: { width: `${(100 * size) / most}%`, background: colorOf(code) } }),
-            ),
-            element("span", { class: "number" }, count(size)),
-          ),
-        ),
-    ),
-    shown.length > SHOWN_CLASSES &&
-      element("p", { class: "hint" }, `and ${list(shown.slice(SHOWN_CLASSES).map(([label]) => label))}`),
-    problems.length > 0 && problemList(problems),
+      !isGiven &&
+      others.length > 0 &&
+      element("p", { class: "hint" }, "Guessed. Or by ", others.slice(0, 4).flatMap(({ name }, index) => [index ? ", " : "", choice(name)])),
+    element("ul", { class: "classes" }, classes.slice(0, SHOWN_CLASSES).map((each, code) => classBar(each, code, most))),
+    classes.length > SHOWN_CLASSES &&
+      element("p", { class: "hint" }, `and ${list(classes.slice(SHOWN_CLASSES).map(({ label }) => String(label)))}`),
+    told.length > 0 && problemList(told.map((problem) => asItem(problem, onFix))),
   ];
 }
 
-async function send(name, table, wish, signal) {
-  const dataset = await upload(table, name, { signal });
-  await keepTable(dataset.id, table);
-  return post("v1/fits", { dataset_id: dataset.id, name: name.slice(0, 200), ...wish }, { signal });
+const classBar = ({ label, n_rows: size }, code, most) =>
+  element(
+    "li",
+    {},
+    element("span", { class: "label", title: String(label) }, String(label)),
+    element(
+      "span",
+      { class: "track" },
+      element("span", { class: "bar", style: { width: `${(100 * size) / most}%`, background: colorOf(code) } }),
+    ),
+    element("span", { class: "number" }, count(size)),
+  );
+
+// A problem with its fixes as buttons.
+function asItem(problem, onFix) {
+  const [text, remedy] = sayProblem(problem);
+  const action = problem.fixes.map((fix) => button(fixTitle(fix), () => onFix(fix)));
+  return { blocks: problem.level === "error", text, remedy, action: action.length > 0 && action };
+}
+
+function fixTitle({ parameter, value, purpose }) {
+  const said =
+    parameter === "columns"
+      ? Object.entries(value).map(([name, role]) => `${name}: ${(ROLES[role] ?? role).toLowerCase()}`).join(", ")
+      : parameter === "missing_values"
+        ? `“${value}” means missing`
+        : `${parameter.replaceAll("_", " ")}: ${value}`;
+  return purpose ? `${said}, ${purpose}` : said;
 }

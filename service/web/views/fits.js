@@ -17,7 +17,7 @@ export async function fitsView({ place, signal, setTitle }) {
     shown = 0;
   const more = async () => {
     const page = await get(`v1/fits?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`, { signal });
-    const fits = page.data.filter(({ metadata }) => !metadata.lineup);
+    const fits = page.data;
     shown += fits.length;
     cursor = page.next_cursor;
     if (fits.length) items.append(await fitList(fits));

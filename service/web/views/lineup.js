@@ -1,113 +1,114 @@
-// The real picture among eight of shuffled classes: if nobody can tell which one is real, the separation is not.
+// The real picture among eight of permuted labels, several times over: who cannot tell it has seen nothing.
 
 import { ended, get, post, request } from "../api.js";
 import { thumbnail } from "../charts/thumbnail.js";
 import { button, element, replace } from "../element.js";
-import { findTable } from "../local_tables.js";
 import { awayNotice, loading } from "../states.js";
-import { upload } from "../upload.js";
+import { plural, score } from "../words.js";
 
 const DECOYS = 8;
 const STARTS = 4; // enough to over-fit noise as the real fit would
+const ENOUGH = 0.05; // probability by chance below which the separation can be told from noise
 
 export async function lineupView({ place, signal, notify, setTitle }, modelId) {
   replace(place, loading("Getting the model"));
   const model = await get(`v1/models/${modelId}`, { signal });
   const name = model.name ?? model.id;
   setTitle(`${name}, lineup`);
+  const real = await get(`v1/models/${modelId}/plot`, { signal });
+  const status = element("p", { role: "status" });
+  const grid = element("ul", { class: "tiles lineup" });
+  const actions = element("p", { class: "actions" });
   const back = element("a", { class: "button", href: `#/models/${modelId}` }, "Back to the model");
-  const intro = [
+  replace(
+    place,
     element("h1", {}, "Which one is real?"),
     element(
       "p",
       { class: "lead" },
       "One of these nine shows your classes. The other eight are fits to the same rows with the classes shuffled, so whatever they show is chance.",
     ),
-  ];
-  const table = model.dataset_id && (await findTable(model.dataset_id));
-  if (!table) {
-    replace(
-      place,
-      intro,
-      element(
-        "p",
-        { class: "trouble" },
-        "Shuffling needs the rows themselves. They are not in this browser, and the service gives none out: choose the file here and fit it once, and the lineup can begin.",
-      ),
-      back,
-    );
-    return;
-  }
-  const status = element("p", { role: "status" }, `Fitting ${DECOYS} decoys …`);
-  const grid = element(
-    "ul",
-    { class: "tiles lineup" },
-    Array.from({ length: DECOYS + 1 }, () =>
-      element("li", { class: "tile" }, element("div", { class: "thumbnail waiting" })),
-    ),
-  );
-  replace(place, intro, status, grid, element("p", { class: "actions" }, back));
-
-  const decoys = Array.from({ length: DECOYS }, (_, index) =>
-    drawDecoy(table, model, name, index, signal, awayNotice(notify)),
-  );
-  const real = Math.floor(Math.random() * (DECOYS + 1));
-  const plots = await Promise.all(decoys);
-  plots.splice(real, 0, await get(`v1/models/${modelId}/plot`, { signal }));
-  status.textContent = "Choose the one that you think is real.";
-  let isOpen = true;
-  const choose = (index) => {
-    if (!isOpen) return;
-    isOpen = false;
-    status.textContent =
-      index === real
-        ? "Right. By chance that happens once in nine times; the separation can be told from noise."
-        : "That was noise. The real one is marked: the separation is hard to tell from chance, so do not rely on the picture.";
-    [...grid.children].forEach((tile, at) => tile.classList.toggle("real", at === real));
-  };
-  replace(
+    status,
     grid,
-    plots.map((plot, index) =>
-      element(
-        "li",
-        { class: "tile" },
-        thumbnail(plot, `Picture ${index + 1}`),
-        button(`Picture ${index + 1}`, () => choose(index)),
-      ),
-    ),
+    actions,
   );
+  const tries = { count: 0, right: 0 };
+
+  const round = async () => {
+    replace(actions, back);
+    status.textContent = `Fitting ${DECOYS} decoys …`;
+    replace(
+      grid,
+      Array.from({ length: DECOYS + 1 }, () =>
+        element("li", { class: "tile" }, element("div", { class: "thumbnail waiting" })),
+      ),
+    );
+    const decoys = Array.from({ length: DECOYS }, () => drawDecoy(model, name, signal, awayNotice(notify)));
+    const plots = await Promise.all(decoys);
+    const position = Math.floor(Math.random() * (DECOYS + 1));
+    plots.splice(position, 0, real);
+    status.textContent = "Choose the one that you think is real.";
+    let isOpen = true;
+    const choose = (index) => {
+      if (!isOpen) return;
+      isOpen = false;
+      tries.count += 1;
+      tries.right += index === position;
+      status.textContent = `${index === position ? "Right." : "That was noise; the real one is marked."} ${judge(tries)}`;
+      [...grid.children].forEach((tile, at) => tile.classList.toggle("real", at === position));
+      replace(actions, button("Another round", round, "primary"), back);
+    };
+    replace(
+      grid,
+      plots.map((plot, index) =>
+        element(
+          "li",
+          { class: "tile" },
+          thumbnail(plot, `Picture ${index + 1}`),
+          button(`Picture ${index + 1}`, () => choose(index)),
+        ),
+      ),
+    );
+  };
+  await round();
 }
 
-// The picture of a fit to shuffled classes. What it left on the service is deleted: nobody comes back to it.
-async function drawDecoy(table, model, name, index, signal, onOutage) {
-  const title = `${name}, shuffled ${index + 1}`;
-  const dataset = await upload(table, title, { signal, labels: shuffle(table.labels) });
+// One try says little: by chance it is right once in nine times.
+function judge({ count, right }) {
+  const chance = atLeast(right, count, 1 / (DECOYS + 1));
+  const told = `${right} of ${plural(count, "round")} right; by chance that or better happens with probability ${score(chance)}.`;
+  if (chance < ENOUGH) return `${told} The separation can be told from noise.`;
+  if (count < 2) return `${told} Play another round before you judge.`;
+  return `${told} The separation is hard to tell from chance, so do not rely on the picture.`;
+}
+
+// The probability of so many hits or more.
+function atLeast(hits, count, chance) {
+  let [term, sum] = [(1 - chance) ** count, 0];
+  for (let k = 0; k <= count; k += 1) {
+    if (k >= hits) sum += term;
+    term *= ((count - k) / (k + 1)) * (chance / (1 - chance));
+  }
+  return sum;
+}
+
+// The picture of a fit to permuted labels. Its model is deleted: nobody comes back to it.
+async function drawDecoy(model, name, signal, onOutage) {
   const fit = await post(
     "v1/fits",
     {
-      dataset_id: dataset.id,
+      dataset_id: model.dataset_id,
       method: model.method,
       params: { ...model.card.parameters, ...(model.card.parameters.n_starts && { n_starts: STARTS }) },
       validation: null,
-      name: title,
-      metadata: { lineup: model.id },
+      permute_labels: Math.floor(Math.random() * 2 ** 40),
+      name: `${name}, labels permuted`,
     },
     { signal },
   );
   const done = await ended(fit.id, { signal, onOutage });
   if (done.status !== "succeeded") throw new Error(done.error?.message ?? `A decoy was ${done.status}.`);
   const plot = await get(`v1/models/${done.model_id}/plot`, { signal });
-  for (const path of [`v1/models/${done.model_id}`, `v1/datasets/${dataset.id}`]) {
-    await request(path, { method: "DELETE", signal });
-  }
+  await request(`v1/models/${done.model_id}`, { method: "DELETE", signal });
   return plot;
-}
-
-function shuffle(labels) {
-  const shuffled = [...labels];
-  for (let index = shuffled.length - 1; index > 0; index -= 1) {
-    const other = Math.floor(Math.random() * (index + 1));
-    [shuffled[index], shuffled[other]] = [shuffled[other], shuffled[index]];
-  }
-  return shuffled;
 }

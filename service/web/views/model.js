@@ -3,9 +3,11 @@
 import { get } from "../api.js";
 import { bars } from "../charts/bars.js";
 import { histogram } from "../charts/histogram.js";
+import { keepFile } from "../chosen_file.js";
 import { save } from "../download.js";
-import { element, replace } from "../element.js";
+import { button, element, replace } from "../element.js";
 import { HttpSource } from "../http_source.js";
+import { asChangedFile } from "../changed_file.js";
 import { Picture } from "../picture/picture.js";
 import { SelectionPanel } from "../picture/selection_panel.js";
 import { chosenOf, titleOf } from "../methods.js";
@@ -24,28 +26,34 @@ export async function modelView(context, modelId) {
   await showModel(context, modelId, fit);
 }
 
-export async function showModel({ place, signal, setTitle }, modelId, fit) {
+export async function showModel({ place, signal, setTitle, leave }, modelId, fit) {
   const [model, schema, plot] = await Promise.all([
     get(`v1/models/${modelId}`, { signal }),
     get(`v1/models/${modelId}/schema`, { signal }),
     get(`v1/models/${modelId}/plot?max_points=${MOST_DRAWN}`, { signal }),
   ]);
-  const picture = new Picture(model, schema.required, plot, new HttpSource(model, signal));
+  const picture = new Picture(model, plot, new HttpSource(model, signal));
   signal.addEventListener("abort", () => picture.dispose());
   const name = model.name ?? fit?.name ?? model.id;
   setTitle(name);
+  const wish = await chosenOf(model.method, fit ?? { params: model.card.parameters ?? {} });
+  const again = async (leftOut) => {
+    await picture.ready;
+    await keepFile(asChangedFile(name, picture.table, { method: model.method, ...wish }, leftOut));
+    leave("/new");
+  };
   replace(
     place,
-    await heading(model, fit, name),
+    await heading(model, fit, name, picture, again),
     element("div", { class: "pair" }, inSample(model, picture), heldOut(model, picture)),
-    selectionPanel(picture),
+    selectionPanel(picture, again),
     ...checks(model),
     makeUp(model),
     newRows(model, schema, picture, signal),
     starts(model),
     takeAway(
       model,
-      await chosenOf(model.method, fit ?? { params: model.card.parameters ?? {} }),
+      wish,
       picture,
       name,
       signal,
@@ -53,25 +61,33 @@ export async function showModel({ place, signal, setTitle }, modelId, fit) {
   );
 }
 
-async function heading(model, fit, name) {
+async function heading(model, fit, name, picture, again) {
   const { n_rows: rows, n_features: features } = model.card.data ?? {};
   const facts = [
     await titleOf(model.method),
     rows && `${count(rows)} × ${count(features)}`,
     plural(model.classes.length, "class", "classes"),
   ];
+  const change = button("Change and fit again", () => again(new Set()), "small");
+  change.hidden = true; // until the rows are there
+  picture.ready.then(() => (change.hidden = !picture.table));
   return element(
     "div",
     { class: "heading" },
     element("h1", {}, name),
+    change,
     element("p", { class: "lead" }, facts.filter(Boolean).join(" · "), fit?.reused && " · fitted before"),
   );
 }
 
 // Below the picture: the selected rows, once there are some.
-function selectionPanel(picture) {
+function selectionPanel(picture, again) {
   const keep = (text, name) => save(new Blob([text], { type: "text/csv" }), name);
-  const panel = new SelectionPanel(picture.selection, { onPoint: (row) => picture.pointAt(row), onSave: keep });
+  const panel = new SelectionPanel(picture.selection, {
+    onPoint: (row) => picture.pointAt(row),
+    onSave: keep,
+    onLeaveOut: (rows) => again(rows),
+  });
   picture.ready.then(() => picture.table && panel.setTable(picture.table));
   return panel.node;
 }

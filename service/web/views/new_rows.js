@@ -2,12 +2,12 @@
 
 import { postCsv } from "../api.js";
 import { colorOf } from "../charts/palette.js";
-import { BadTable, isMissing, isNumber, parseTable, readText, writeRow } from "../csv.js";
 import { button, element, replace } from "../element.js";
 import { explain } from "../states.js";
 import { list, percent } from "../words.js";
 
 const SHOWN = 200;
+const DELIMITERS = [",", ";", "\t"];
 
 export function newRows(model, schema, picture, signal) {
   const columns = schema.required;
@@ -26,23 +26,16 @@ export function newRows(model, schema, picture, signal) {
   });
   const ask = async () => {
     try {
-      const rows = pick(text.value, schema);
-      const csv = [columns, ...rows.map(({ cells }) => cells)].map(writeRow).join("\n");
+      const csv = withHeader(text.value, columns);
       const path = `v1/models/${model.id}`;
       const [{ Z }, { probabilities, log_density: logDensity, warnings }] = await Promise.all([
         postCsv(`${path}/transform`, csv, { signal }),
         postCsv(`${path}/predict_proba?log_density=true`, csv, { signal }),
       ]);
-      const judged = rows.map(({ title, cells }, index) => {
+      const judged = Z.map((z, index) => {
         const code = probabilities[index].indexOf(Math.max(...probabilities[index]));
-        return {
-          title,
-          values: cells,
-          z: Z[index],
-          code,
-          probability: probabilities[index][code],
-          isFar: logDensity[index] === null,
-        };
+        const probability = probabilities[index][code];
+        return { title: `New row ${index + 1}`, z, code, probability, isFar: logDensity[index] === null };
       });
       picture.addRows(judged);
       replace(answer, results(judged, model), notes(warnings ?? []));
@@ -53,7 +46,7 @@ export function newRows(model, schema, picture, signal) {
     }
   };
   const take = async (dropped) => {
-    text.value = await readText(dropped);
+    text.value = await dropped.text();
     await ask();
   };
   file.addEventListener("change", () => file.files.length && take(file.files[0]));
@@ -79,30 +72,14 @@ export function newRows(model, schema, picture, signal) {
   );
 }
 
-// The model's columns out of pasted text: by name where there is a header, by position otherwise.
-function pick(text, { required: columns, properties }) {
-  if (!text.trim()) throw new BadTable("There is no row yet.", "Paste at least one.");
-  const { names, rows } = parseTable(columns.length === 1 ? padded(text) : text);
-  const hasNames = columns.every((name) => names.includes(name));
-  const isNumbered = names.every((name, index) => name === `column ${index + 1}`);
-  if (!hasNames && !(isNumbered && names.length >= columns.length)) {
-    const missing = columns.filter((name) => !names.includes(name));
-    throw new BadTable(`Columns are missing: ${list(missing)}.`, `The model takes ${list(columns, 6)}.`);
-  }
-  const indexes = columns.map((name, index) => (hasNames ? names.indexOf(name) : index));
-  return rows.map((row, index) => {
-    const cells = indexes.map((at) => (isMissing(row[at]) ? "" : row[at]));
-    const wrong = cells.findIndex((cell, at) => !isTaken(cell, properties[columns[at]].type));
-    if (wrong >= 0) {
-      const what = cells[wrong] === "" ? "is missing" : `is “${cells[wrong]}”, not a number`;
-      throw new BadTable(`Row ${index + 1}: ${columns[wrong]} ${what}.`, "The model has learned from numbers there.");
-    }
-    return { cells, title: `New row ${index + 1}` };
-  });
+// Pasted rows without names are taken in the order of the columns; all else is read by the service.
+function withHeader(text, columns) {
+  const [first] = text.trim().split(/\r?\n/);
+  if (columns.some((name) => first.includes(name))) return text;
+  const delimiter = DELIMITERS.reduce((best, each) => (first.split(each).length > first.split(best).length ? each : best));
+  const quoted = columns.map((name) => `"${name.replaceAll('"', '""')}"`);
+  return [quoted.join(delimiter), text.trim()].join("\n");
 }
-
-// Whether a cell is of a column's type; the service takes gaps only where it has seen some.
-const isTaken = (cell, type) => (cell === "" ? type.includes("null") : !type.includes("number") || isNumber(cell));
 
 // What the model made no use of, or had not seen.
 const notes = (texts) =>
@@ -112,13 +89,6 @@ const notes = (texts) =>
     { class: "problems" },
     texts.map((text) => element("li", {}, text)),
   );
-
-const padded = (text) =>
-  text
-    .trim()
-    .split(/\r?\n/)
-    .map((line, index) => `${line},${index}`)
-    .join("\n");
 
 function results(judged, { classes }) {
   const row = ({ title, code, probability, isFar, z }) =>

@@ -11,8 +11,11 @@ const DIMENSIONS = [
 const OPEN = new Set(["n_components"]); // asked for outside the fold
 
 // { dimensions, advanced, read() }: two nodes, and what they say: method, params and validation for the body of a fit.
-export async function fitOptions() {
+// `wish` is what was said before.
+export async function fitOptions(wish = {}) {
   const methods = await listMethods();
+  const { n_components: components = 2 } = wish.params ?? {};
+  const validation = wish.validation === null ? { folds: 0 } : (wish.validation ?? {});
   const dimensions = element(
     "fieldset",
     { class: "segments" },
@@ -23,7 +26,7 @@ export async function fitOptions() {
         name: "dimensions",
         id: `dimensions-${number}`,
         value: String(number),
-        checked: number === 2,
+        checked: number === Math.min(3, components),
       }),
       element("label", { for: `dimensions-${number}` }, `${number} · ${title}`),
     ]),
@@ -35,9 +38,9 @@ export async function fitOptions() {
   );
   const number = (id, most, value) => element("input", { id, type: "number", min: "0", max: String(most), value });
   const [folds, permutations, bootstraps] = [
-    number("folds", 20, "5"),
-    number("permutations", 1000, "0"),
-    number("bootstraps", 1000, "0"),
+    number("folds", 20, String(validation.folds ?? 5)),
+    number("permutations", 1000, String(validation.permutations ?? 0)),
+    number("bootstraps", 1000, String(validation.bootstraps ?? 0)),
   ];
   const cost = element("p", { class: "hint", "aria-live": "polite" });
   const sayCost = () => {
@@ -51,12 +54,16 @@ export async function fitOptions() {
   let fields = [];
   const choose = () => {
     const chosen = methods.find(({ name }) => name === method.value);
-    fields = chosen.parameters.filter(({ name }) => !OPEN.has(name)).map(parameterField);
+    const said = method.value === wish.method ? (wish.params ?? {}) : {};
+    fields = chosen.parameters
+      .filter(({ name }) => !OPEN.has(name))
+      .map((parameter) => parameterField(parameter, said[parameter.name]));
     replace(
       parameters,
       fields.map(({ node }) => node),
     );
   };
+  if (wish.method) method.value = wish.method;
   method.addEventListener("change", choose);
   choose();
   const advanced = element(
@@ -102,9 +109,10 @@ function field(title, input, description) {
 }
 
 // An input for a parameter; what is left as it is, is not sent.
-function parameterField({ name, description, ...schema }) {
+// `said` is what it was before, if it was said.
+function parameterField({ name, description, ...schema }, said) {
   const id = `parameter-${name}`;
-  const initial = schema.default === null || schema.default === undefined ? "" : String(schema.default);
+  const initial = asText(schema.default);
   const input = schema.enum
     ? element(
         "select",
@@ -115,10 +123,15 @@ function parameterField({ name, description, ...schema }) {
         id,
         ...(isPlainNumber(schema) ? { type: "number", step: "any", min: schema.minimum } : { type: "text" }),
       });
-  input.value = initial;
+  input.value = said === undefined ? initial : asText(said);
   const title = asWords(name).replace(/^n /, "number of ");
   const read = () => ({ name, value: input.value === initial ? undefined : parse(input.value) });
   return { node: field(title[0].toUpperCase() + title.slice(1), input, description), read };
+}
+
+function asText(value) {
+  if (value === null || value === undefined) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 const asWords = (name) => name.replaceAll("_", " ");

@@ -1,10 +1,10 @@
 // The beginning: a table to drop, samples to try, fits to come back to.
 
 import { get } from "../api.js";
-import { BadTable, parseTable, readText } from "../csv.js";
+import { keepFile } from "../chosen_file.js";
 import { element, replace } from "../element.js";
-import { keepPending } from "../local_tables.js";
-import { explain } from "../states.js";
+import { explain, sayProblem } from "../states.js";
+import { ENDINGS, asFile, read } from "../tables.js";
 import { count, plural } from "../words.js";
 import { fitList } from "./fits.js";
 
@@ -36,7 +36,7 @@ export async function startView({ place, signal, setTitle, leave }) {
   );
   const [known, fits] = await Promise.all([get("v1/samples", { signal }), recentFits(signal)]);
   replace(samples, known.data.map(sampleCard));
-  const shown = fits.filter(({ metadata }) => !metadata.lineup).slice(0, RECENT);
+  const shown = fits.slice(0, RECENT);
   if (!shown.length) return;
   recent.hidden = false;
   replace(
@@ -50,7 +50,7 @@ export async function startView({ place, signal, setTitle, leave }) {
 // A key that may only predict sees no fits.
 async function recentFits(signal) {
   try {
-    return (await get(`v1/fits?limit=${4 * RECENT}`, { signal })).data;
+    return (await get(`v1/fits?limit=${RECENT}`, { signal })).data;
   } catch (error) {
     if (error.status !== 403) throw error;
     return [];
@@ -69,38 +69,36 @@ function sampleCard({ name, title, description, n_rows, n_features, n_classes })
 
 function dropZone(leave) {
   const trouble = element("div", { role: "alert" });
-  const input = element("input", { type: "file", id: "file", accept: ".csv,.tsv,.txt,text/csv,text/plain" });
+  const input = element("input", { type: "file", id: "file", accept: [...ENDINGS, "text/csv", "text/plain"].join(",") });
   const zone = element(
     "div",
     { class: "drop" },
     element(
       "label",
       { for: "file" },
-      element("span", { class: "button primary" }, "Choose a CSV file"),
+      element("span", { class: "button primary" }, "Choose a file"),
       element("span", {}, "or drop it here"),
     ),
     input,
     element(
       "p",
       { class: "hint" },
-      "Separated by commas, semicolons or tabs; decimal points or commas; one line a row.",
+      "CSV in any dialect, Parquet, Arrow, JSON or npz: one line a row, with a column of classes.",
     ),
     trouble,
   );
-  const take = async (file) => {
+  const complain = (name, title, remedy) =>
+    replace(trouble, element("p", { class: "trouble" }, element("strong", {}, `${name}: ${title}`), ` ${remedy}`));
+  const take = async (chosen) => {
     replace(trouble);
     try {
-      const text = await readText(file);
-      parseTable(text);
-      await keepPending({ name: file.name.replace(/\.\w+$/, ""), text });
+      const file = asFile(chosen);
+      const { columns, problems } = await read(file);
+      if (!columns.length) return complain(chosen.name, ...sayProblem(problems[0]));
+      await keepFile(file);
       leave("/new");
     } catch (error) {
-      if (!(error instanceof BadTable)) throw error;
-      const [title, remedy] = explain(error);
-      replace(
-        trouble,
-        element("p", { class: "trouble" }, element("strong", {}, `${file.name}: ${title}`), ` ${remedy}`),
-      );
+      complain(chosen.name, ...explain(error));
     } finally {
       input.value = ""; // so that the same file can be chosen again once it is mended
     }

@@ -1,7 +1,7 @@
 // What a person keeps: model, picture, report, projected rows, and the same from a program.
 
 import { request } from "../api.js";
-import { writeRow } from "../csv.js";
+import { asCsv } from "../csv_text.js";
 import { rasterize, save } from "../download.js";
 import { button, element } from "../element.js";
 import { curlSnippet, pythonSnippet } from "../snippets.js";
@@ -46,9 +46,9 @@ function projectedRows({ shownRows: { Z, codes, rows }, table, model }) {
   const lines = Array.from(codes, (code, index) => {
     const z = Array.from(Z.subarray(k * index, k * index + k), String);
     const row = rows[index];
-    return writeRow([row < 0 ? "" : String(row + 1), ...(id ? [String(id.values[row])] : []), ...z, String(model.classes[code])]);
+    return [row < 0 ? "" : row + 1, ...(id ? [id.values[row]] : []), ...z, model.classes[code]];
   });
-  return [writeRow(header), ...lines].join("\n");
+  return asCsv([header, ...lines]);
 }
 
 function snippet(title, text) {
