@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from melm.model import Model
     from service.intake.rows import Rows
 
-UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
+UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize, are_for_own_files=True)
 CELL = re.compile(r"(?:/X|/rows)?/(?P<row>\d+)(?:/.*)?")
 
 

@@ -15,6 +15,7 @@ from melm.tables.table import Cell, Table
 from service.errors import FieldError, Invalid, escape
 from service.intake.formats import CODECS, Content, Limits, arrow, csv, json
 from service.intake.formats.table import Array, cell_errors, check_size, labels_of
+from service.intake.sandbox import decoder
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,11 @@ def wrong_cells(rows: list[dict[str, Any]]) -> Iterator[tuple[int, str, str, str
                 yield index, name, repr(str(cell)[:40]), "is no number, text or null"
 
 
-def read_arrow(codec: Callable[[Content, Limits], Any]) -> Callable[[Content, Limits, ReadOptions], Cells]:
-    """Arrow's columns, by the function that finds them in a body."""
+def read_arrow(reader: str) -> Callable[[Content, Limits, ReadOptions], Cells]:
+    """The columns of a format that the sandbox decodes. Labels are text, whatever they hold."""
 
     def read(body: Content, limits: Limits, options: ReadOptions) -> Cells:
-        return Cells(arrow.as_table(codec(body, limits), limits, options.target))
+        return Cells(decoder.decode(reader, body, limits, () if options.target is None else (options.target,)))
 
     return read
 
@@ -126,6 +127,6 @@ def read_arrow(codec: Callable[[Content, Limits], Any]) -> Callable[[Content, Li
 READERS: dict[str, Callable[[Content, Limits, ReadOptions], Cells | None]] = {
     CODECS["application/json"].media_type: read_json,
     CODECS["text/csv"].media_type: read_csv,
-    arrow.STREAM.media_type: read_arrow(arrow.read_stream),
-    arrow.PARQUET.media_type: read_arrow(arrow.read_parquet),
+    arrow.STREAM.media_type: read_arrow("arrow"),
+    arrow.PARQUET.media_type: read_arrow("parquet"),
 }

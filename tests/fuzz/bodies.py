@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from service.intake.formats.arrow import MESSAGE_HEADER, SCHEMA_FIELDS, table_field, vector
-
 ROWS = np.arange(24.0).reshape(8, 3) ** 1.5
 LABELS = np.array(["a", "b"] * 4)
 COLUMNS = {"width": ROWS[:, 0], "height": ROWS[:, 1], "color": ["red", "blue", None, "red"] * 2, "y": LABELS}
 DEEP = 20_000
 LONG = 200_000
+MESSAGE_HEADER, SCHEMA_FIELDS = 2, 1  # field numbers in Message.fbs and Schema.fbs of Arrow
 
 
 def npy(values: npt.NDArray[Any]) -> bytes:
@@ -73,14 +72,20 @@ def repeating_schema() -> bytes:
         pass
     body = bytearray(sink.getvalue())
     metadata = bytes(body[8:])
-    header = table_field(metadata, struct.unpack_from("<I", metadata)[0], MESSAGE_HEADER)
-    fields = None if header is None else table_field(metadata, header, SCHEMA_FIELDS)
-    assert fields is not None
-    first, *_ = vector(metadata, fields)
+    header = referred_to(metadata, struct.unpack_from("<I", metadata)[0], MESSAGE_HEADER)
+    fields = referred_to(metadata, header, SCHEMA_FIELDS)
+    first = fields + 4 + struct.unpack_from("<I", metadata, fields + 4)[0]
     for place in range(fields + 4, fields + 4 + 4 * table.num_columns, 4):
         struct.pack_into("<I", body, 8 + place, first - place)
     assert pa.ipc.open_stream(bytes(body)).schema.names == ["a" * 1_000] * table.num_columns
     return bytes(body)
+
+
+def referred_to(data: bytes, table: int, field: int) -> int:
+    """Where that begins which the field of a FlatBuffers table refers to."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    place: int = table + struct.unpack_from("<H", data, vtable + 4 + 2 * field)[0]
+    return place + int(struct.unpack_from("<I", data, place)[0])
 
 
 def repeated(text: str, n_rows: int) -> Any:

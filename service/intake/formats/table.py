@@ -27,6 +27,7 @@ class Limits:
     bytes: int
     rows: int
     columns: int
+    are_for_own_files: bool = False  # which need no sandbox
 
     @property
     def cells(self) -> int:

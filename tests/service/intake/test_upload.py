@@ -94,7 +94,7 @@ def pieces(body: bytes) -> Iterator[bytes]:
 def test_memory_is_bounded_by_blocks(
     media_type: str, alone: tuple[RedisServer, Api], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("upload", "formats.csv", "formats.arrow"):
+    for module in ("upload", "formats.csv", "sandbox.decoder"):
         monkeypatch.setattr(f"service.intake.{module}.SPILL_BYTES", MEGABYTE)
     X, y = matrix(60_000, 100)
     body = BODIES[media_type](X, y)

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import math
-import struct
 import tracemalloc
 import zipfile
 from typing import Any
@@ -280,10 +279,7 @@ class TestRefusal:
             NPZ.decode(npz(Z=X), LIMITS, None)
         assert pointers(caught.value) == ["/X"]
 
-    def test_arrow_compressed_text_and_missing(self) -> None:
-        table = arrow_table(a=np.zeros(100))
-        with pytest.raises(Malformed, match="uncompressed"):
-            CODECS[ARROW].decode(arrow_stream(table, compression="zstd"), LIMITS, None)
+    def test_arrow_text_and_missing(self) -> None:
         with pytest.raises(Invalid) as caught:
             CODECS[ARROW].decode(arrow_stream(arrow_table(a=["x", "y"], b=[1.0, None])), LIMITS, None)
         assert pointers(caught.value) == ["/a", "/b"]
@@ -302,28 +298,9 @@ class TestRefusal:
         with pytest.raises(Malformed):
             read_cells(media_type, body, LIMITS, ReadOptions())
 
-    def test_arrow_compressed_dictionary(self) -> None:
-        """Three megabytes in a few hundred bytes, beside batches that are not compressed."""
-        table = pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), ["x" * 3 * LIMITS.bytes])})
-        plain, compressed = (messages_of(arrow_stream(table, compression=kind)) for kind in (None, "zstd"))
-        body = plain["schema"] + compressed["dictionary"] + plain["record batch"]
-        assert len(body) < 10_000
-        with pytest.raises(Malformed, match="uncompressed"):
-            CODECS[ARROW].decode(body, LIMITS, None)
-
     def test_arrow_schema_that_repeats_itself(self) -> None:
-        with pytest.raises(Malformed, match="repeats itself"):
+        with pytest.raises(Invalid, match="named twice"):
             CODECS[ARROW].decode(repeating_schema(), LIMITS, None)
-
-    def test_arrow_columns_that_share_their_bytes(self) -> None:
-        size = LIMITS.bytes // 2
-        body = bytearray(arrow_stream(pa.table({"a": ["x" * size], "b": [""], "c": [""]})))
-        first = body.find(struct.pack("<q", size)) - 40  # three buffers of a place and a length each
-        for column in (1, 2):
-            body[first + 48 * column : first + 48 * (column + 1)] = body[first : first + 48]
-        assert pa.ipc.open_stream(bytes(body)).read_all()["c"].to_pylist() == ["x" * size]
-        with pytest.raises(TooLarge):
-            CODECS[ARROW].decode(bytes(body), LIMITS, None)
 
     def test_arrow_batches_share_a_dictionary(self) -> None:
         text = pa.DictionaryArray.from_arrays(pa.array([0] * 100, pa.int32()), ["x" * (LIMITS.bytes // 2)])
@@ -335,31 +312,6 @@ class TestRefusal:
         assert cells is not None
         assert len(cells.table) == 100
 
-    def test_arrow_dictionary_that_grows(self) -> None:
-        """Every batch gets a copy of its own, of all that was there before."""
-        values = [str(index) for index in range(100)]
-        batches = [
-            pa.record_batch({"a": pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), values[:size])})
-            for size in range(1, 100)
-        ]
-        sink = io.BytesIO()
-        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
-        with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-        with pytest.raises(Malformed, match="dictionaries that grow"):
-            CODECS[ARROW].decode(sink.getvalue(), LIMITS, None)
-
-    @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
-    def test_labels_of_which_there_are_none(self, media_type: str) -> None:
-        nothing = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.nulls(0))
-        body = {ARROW: arrow_stream, PARQUET: parquet}[media_type](
-            pa.table({"a": pa.array([], pa.float64()), "y": nothing})
-        )
-        with pytest.raises(Invalid) as caught:
-            CODECS[media_type].decode(body, LIMITS, "y")
-        assert pointers(caught.value) == ["/y"]
-
     @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
     @pytest.mark.parametrize("text", [b"width", b"tomato"])
     def test_names_and_values_that_are_no_text(self, media_type: str, text: bytes) -> None:
@@ -369,11 +321,6 @@ class TestRefusal:
             CODECS[media_type].decode(body, LIMITS, "color")
         with pytest.raises(Malformed, match=r"(?i)utf"):
             read_cells(media_type, body, LIMITS, ReadOptions())
-
-    def test_parquet_bomb(self) -> None:
-        table = arrow_table(**{f"c{index}": np.arange(999.0) for index in range(10)})
-        with pytest.raises(TooLarge):
-            CODECS[PARQUET].decode(parquet(table), Limits(40_000, 1_000, 100), None)
 
     @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
     def test_text_that_is_stored_once_and_repeated_stays_so(self, media_type: str) -> None:
