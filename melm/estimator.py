@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import pathlib
 import warnings
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -26,7 +26,8 @@ from melm.data.labeled import (
     check_positive,
     check_whole,
 )
-from melm.fitting import GAMMAS, Fitting, Priors, SelectStartBy, class_priors
+from melm.density.projected import Priors, class_priors
+from melm.fitting import GAMMAS, Fitting, SelectStartBy
 from melm.local import Callback, Task, run_locally
 from melm.model import Model
 from melm.model import file as model_file
@@ -34,8 +35,12 @@ from melm.model.file import ModelFileError
 from melm.objective.divergence import SPECTRAL_COMPONENTS, Form
 from melm.plan import Unit
 from melm.search.climb import StartResult, StoppingReason
+from melm.search.path import ITERATIONS, RIDGES, Path
 from melm.search.race import Search
+from melm.search.regularization import Regularization
 from melm.typing import Array
+
+MAX_ITERATIONS = 1000  # without a path
 
 
 class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,24 +58,31 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         Scale of Silverman's kernel width. From several, the one with the best cross-validated balanced accuracy is
         chosen; "auto" tries 0.5, 0.7, 1, 1.4 and 2.
     n_starts : int, default=16
-        Starts of the optimizer: a few informed ones first, then random ones. More never give a lower divergence.
+        Starts of the optimizer: a few informed ones first, then random ones. More never give a lower divergence. A path
+        begins at two starts of its own, and with more than two classes also at the best of these.
     covariance : {"ledoit_wolf", "empirical"}, default="ledoit_wolf"
         Covariance of a class. "empirical" is the paper's; "ledoit_wolf" tames many features and few rows.
-    ridge : float, default=0.0
+    regularization : {"path"} or None, default=None
+        "path" chooses by rows that inner folds hold out where each climb stops, on which objective and with which
+        ridge, so that the picture holds on new rows. None is the paper's MELM: the start with the highest divergence.
+    objective : {"auto", "divergence", "posterior"}, default="auto"
+        What a path climbs: the divergence, the leave-one-out log posterior of the classes, or with "auto" the one after
+        the other. The posterior needs a path.
+    ridge : float or "auto", default="auto"
         Added to the variance of every standardized feature in the covariance of each class. With many features for
         the rows there are, around 1 keeps the projection from chance directions; far above it, only the differences
-        of the class means are left. Try 0, 1 and 10 by cross-validation.
+        of the class means are left. "auto" chooses from 0, 1 and 3 on a path, and is 0 without one.
     select_start_by : {"divergence", "balanced_accuracy"}, default="divergence"
-        How the best start is chosen: by its divergence, or by the leave-one-out balanced accuracy of the densities it
-        leads to. The race is always run by divergence and would drop optima that only the second likes, so
-        "balanced_accuracy" converges every start.
+        How the best start is chosen without a path: by its divergence, or by the leave-one-out balanced accuracy of the
+        densities it leads to. The race is always run by divergence and would drop optima that only the second likes,
+        so "balanced_accuracy" converges every start.
     priors : {"balanced", "empirical"} or sequence of float, default="balanced"
         Class probabilities of the classifier, in the order of `classes_`.
     race : bool, default=True
-        Run all starts coarsely and converge only those that are among the best four so far. From 40,000 rows on they
-        race on samples first, and only the best climb on all rows. False converges all starts on all rows.
-    max_iterations : int, default=1000
-        Of the optimizer, for each start.
+        Without a path: run all starts coarsely and converge only those that are among the best four so far. From 40,000
+        rows on they race on samples first, and only the best climb on all rows. False converges all starts on all rows.
+    max_iterations : int or "auto", default="auto"
+        Of the optimizer, for each start. "auto" chooses from 0 to 30 on a path, and is 1000 without one.
     tolerance : float, default=1e-7
         A start has converged when no entry of the gradient is larger, or when a step gains less than a thousandth of
         it.
@@ -117,11 +129,13 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         gamma: float | Sequence[float] | Literal["auto"] = 1.0,
         n_starts: int = 16,
         covariance: CovarianceKind = "ledoit_wolf",
-        ridge: float = 0.0,
+        regularization: Literal["path"] | None = None,
+        objective: Literal["auto", "divergence", "posterior"] = "auto",
+        ridge: float | Literal["auto"] = "auto",
         select_start_by: SelectStartBy = "divergence",
         priors: Priors = "balanced",
         race: bool = True,
-        max_iterations: int = 1000,
+        max_iterations: int | Literal["auto"] = "auto",
         tolerance: float = 1e-7,
         form: Form = "auto",
         random_state: int | np.random.RandomState | None = None,
@@ -132,6 +146,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.gamma = gamma
         self.n_starts = n_starts
         self.covariance = covariance
+        self.regularization = regularization
+        self.objective = objective
         self.ridge = ridge
         self.select_start_by = select_start_by
         self.priors = priors
@@ -190,12 +206,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model as one .npz file."""
         check_is_fitted(self)
-        Path(path).write_bytes(model_file.dump(self.model_))
+        pathlib.Path(path).write_bytes(model_file.dump(self.model_))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """An estimator from a file made by `save` or by a service. Its predictions are equal, bit for bit."""
-        return cls.from_model(model_file.load(Path(path).read_bytes()))
+        return cls.from_model(model_file.load(pathlib.Path(path).read_bytes()))
 
     @classmethod
     def from_model(cls, model: Model) -> Self:
@@ -245,23 +261,48 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         check_option("covariance", self.covariance, get_args(CovarianceKind))
         check_option("select_start_by", self.select_start_by, get_args(SelectStartBy))
         check_option("form", self.form, get_args(Form))
+        check_option("objective", self.objective, ("auto", "divergence", "posterior"))
         if isinstance(self.priors, str):
             check_option("priors", self.priors, ("balanced", "empirical"))
         n_components = check_components(self.n_components, n_features)
         if self.form == "spectral" and n_components > SPECTRAL_COMPONENTS:
             raise ValueError(f"form='spectral' goes up to {SPECTRAL_COMPONENTS} components, got {n_components}.")
+        ridges = RIDGES if self.ridge == "auto" else (check_not_negative("ridge", self.ridge),)
+        limits = (
+            ITERATIONS if self.max_iterations == "auto" else (check_whole("max_iterations", self.max_iterations, 1),)
+        )
         search = Search(
             n_components=n_components,
             n_starts=check_whole("n_starts", self.n_starts, 1),
             covariance=self.covariance,
-            ridge=check_not_negative("ridge", self.ridge),
+            ridge=ridges[0],
             form=self.form,
             race=bool(self.race) and self.select_start_by == "divergence",
-            max_iterations=check_whole("max_iterations", self.max_iterations, 1),
+            max_iterations=MAX_ITERATIONS if self.max_iterations == "auto" else limits[0],
             tolerance=check_positive("tolerance", self.tolerance),
             seed=_seed(self.random_state),
         )
-        return Fitting(search, _gammas(self.gamma), self.select_start_by, self.priors)
+        gammas = _gammas(self.gamma)
+        if self.regularization is None:
+            if self.objective == "posterior":
+                raise ValueError("objective='posterior' needs regularization='path'.")
+            return Fitting(search, gammas, self.select_start_by, self.priors)
+        check_option("regularization", self.regularization, ("path",))
+        if self.select_start_by != "divergence" or not self.race:
+            raise ValueError("select_start_by and race=False are choices of regularization=None.")
+        path = Path(
+            n_components=n_components,
+            covariance=self.covariance,
+            ridges=ridges,
+            gammas=gammas,
+            objectives=("divergence", "posterior") if self.objective == "auto" else (self.objective,),
+            iterations=limits,
+            n_starts=search.n_starts,
+            form=self.form,
+            tolerance=search.tolerance,
+            seed=search.seed,
+        )
+        return Fitting(search, gammas, self.select_start_by, self.priors, Regularization(path))
 
 
 def _gammas(gamma: object) -> tuple[float, ...]:

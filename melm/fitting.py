@@ -11,10 +11,11 @@ import numpy as np
 
 from melm.data.labeled import Labeled
 from melm.data.problem import Problem
-from melm.data.whitening import lift
 from melm.density import ClassDensities
 from melm.density.compaction import compact
+from melm.density.projected import Priors, class_densities
 from melm.evidence.card import (
+    describe_choice,
     describe_columns,
     describe_data,
     describe_density,
@@ -29,21 +30,19 @@ from melm.evidence.citation import describe_citation
 from melm.evidence.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
 from melm.model import Model
 from melm.model.card import Card, SearchResult, SearchStage, Separation
-from melm.objective.bandwidth import silverman
 from melm.objective.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
 from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, select, within
 from melm.search.climb import StartResult
 from melm.search.race import Found, Search, best_start
+from melm.search.regularization import Choice, Regularization
 from melm.typing import Array
 
-Priors: TypeAlias = Literal["balanced", "empirical"] | Sequence[float]
 SelectStartBy: TypeAlias = Literal["divergence", "balanced_accuracy"]
 
 GAMMAS = (1.0, 0.7, 1.4, 0.5, 2.0)  # what "auto" chooses from; the first wins a tie
 GAMMA_FOLDS = 5
 MAX_EXACT_ROWS = 20_000  # beyond three components every evaluation costs a kernel for each pair of rows
 DEPENDENT = 1e-6  # smallest singular value of columns of length one: its square is what a covariance has left
-SMOOTHING_FLOOR = 1e-10  # of the smallest eigenvalue of a class's correlations in the projection
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,15 @@ class Fitting:
     gammas: tuple[float, ...]
     select_start_by: SelectStartBy
     priors: Priors
+    regularization: Regularization | None = None  # None: the start with the highest divergence, as in the paper
 
     def plan(self, data: Labeled, resamples: Resamples = (), name: str = "") -> Plan[tuple[Model, list[StartResult]]]:
-        """Choose the kernel width where there is a choice, run the starts, keep the best, and fit the densities."""
+        """Choose what is to be chosen, run the starts, keep the best, and fit the densities."""
         problem = self.problem(data, resamples)
         check_fits(self.search.n_components, problem)
+        if self.regularization is not None:
+            choice = yield from self.regularization.plan(data, resamples, name)
+            return self._regularized(data, choice, resamples), choice.paths
         gamma = yield from within(self._choose_gamma(data, resamples, name), 0, self._share_of_choice())
         search = self.search.plan(sum(problem.rows.counts), gamma, resamples, name)
         found = yield from within(search, self._share_of_choice(), 1)
@@ -70,6 +73,8 @@ class Fitting:
 
     def task(self, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]) -> Callable[[], list[Result]]:
         """Some units that are alike, with what they need of the data: for any process to run."""
+        if self.regularization is not None:
+            return self.regularization.task(data, units, should_stop)
         problem = self.problem(data, units[0].resamples)
         return partial(self.search.run_together, problem, [unit.arguments for unit in units], should_stop)
 
@@ -141,6 +146,22 @@ class Fitting:
         )
         projection = problem.canonical(best.projection)
         return assemble("melm", data, problem, projection, problem.rows.center, gamma, self.priors, resamples, search)
+
+    def _regularized(self, data: Labeled, choice: Choice, resamples: Resamples) -> Model:
+        best = choice.best
+        problem = data.problem(self.search.covariance, resamples, best.ridge)
+        n_rows, n_evaluations = sum(problem.rows.counts), sum(stage.n_evaluations for stage in choice.stages)
+        search = SearchResult(
+            seed=self.search.seed,
+            best_start=max(choice.paths, key=lambda path: path.divergence).index,
+            starts=describe_starts(choice.paths),
+            stages=[SearchStage(**asdict(stage)) for stage in choice.stages],
+            n_evaluations=n_evaluations,
+            n_evaluations_on_all_rows=sum(s.n_evaluations for s in choice.stages if s.n_rows == n_rows),
+            chosen=describe_choice(choice),
+        )
+        projection, center = problem.canonical(choice.projection), problem.rows.center
+        return assemble("melm", data, problem, projection, center, best.gamma, self.priors, resamples, search)
 
 
 def check_dimensions(n_components: int, problem: Problem) -> None:
@@ -230,35 +251,3 @@ def _are_dependent(V: Array) -> bool:
     """Do the columns say the same, or nothing? Then the projected rows lie on a line, and have no density."""
     lengths = np.linalg.norm(V, axis=0)
     return bool(lengths.min() == 0) or float(np.linalg.svd(V / lengths, compute_uv=False)[-1]) < DEPENDENT
-
-
-def class_densities(
-    problem: Problem, projection: Array, gamma: float, priors: Priors, offset: Array | None = None
-) -> ClassDensities:
-    """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V."""
-    n_components = projection.shape[1]
-    V = problem.to_whitened(projection)
-    rows = problem.rows.project(problem.rows.from_features(projection))
-    if offset is not None:
-        for Z in rows:
-            Z += (problem.rows.center - offset) @ projection
-    smoothing = []
-    for size, covariance in zip(problem.rows.sizes, problem.whitening.covariances, strict=True):
-        S = silverman(size, n_components, gamma) ** 2 * V.T @ covariance @ V
-        scale = np.sqrt(np.diag(S))
-        scale[scale == 0] = 1.0
-        smoothing.append(lift(S / np.outer(scale, scale), SMOOTHING_FLOOR)[0] * np.outer(scale, scale))
-    weights = None if problem.rows.weights is None else problem.rows.shares
-    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.rows.sizes), weights)
-
-
-def class_priors(priors: Priors, sizes: Sequence[float]) -> Array:
-    """P(c) of each class."""
-    n_classes = len(sizes)
-    if isinstance(priors, str):
-        return np.full(n_classes, 1 / n_classes) if priors == "balanced" else np.array(sizes) / sum(sizes)
-    given = np.asarray(priors, dtype=np.float64)
-    if given.shape != (n_classes,) or not np.isfinite(given).all() or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
-        raise ValueError(f"priors={list(priors)} must be {n_classes} numbers from 0 to 1 that add up to 1.")
-    normalized: Array = given / given.sum()
-    return normalized

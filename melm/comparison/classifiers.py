@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.problem import Problem
-from melm.fitting import GAMMAS, class_densities
+from melm.density.projected import class_densities
+from melm.fitting import GAMMAS
 from melm.typing import Array
 
 Codes: TypeAlias = npt.NDArray[np.intp]

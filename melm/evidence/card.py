@@ -18,6 +18,8 @@ from melm.evidence.evaluate import JUDGED_ROWS, leave_one_out_balanced_accuracy
 from melm.model.card import (
     MAX_LISTED,
     CategoricalColumn,
+    Chosen,
+    ChosenCandidate,
     Data,
     Density,
     NumericColumn,
@@ -28,6 +30,7 @@ from melm.model.card import (
 from melm.objective.divergence import divergence_of
 from melm.objective.potential import Pair
 from melm.search.climb import StartResult
+from melm.search.regularization import Choice
 from melm.tables.encoding import Encoder
 from melm.typing import Array
 
@@ -125,6 +128,41 @@ def describe_starts(starts: Sequence[StartResult]) -> list[Start]:
         )
         for start in starts
     ]
+
+
+def describe_choice(choice: Choice) -> Chosen:
+    """What a regularized search chose, and what the plain one would have given."""
+    score = dict(zip(choice.candidates, choice.scores.tolist(), strict=True))
+    plain = [
+        candidate
+        for candidate in choice.candidates
+        if (candidate.ridge, candidate.objective) == (0, "divergence") and candidate.start != "pls"
+    ]
+    averaged = sorted(np.flatnonzero(choice.shares).tolist(), key=lambda place: -choice.shares[place])
+    return Chosen(
+        by="mean log posterior of rows held out by inner folds, classes weighing alike",
+        folds=choice.n_folds,
+        n_candidates=len(choice.candidates),
+        score=_known(score[choice.best]),
+        plain_score=_known(score[plain[-1]]) if plain else None,
+        candidates=[
+            ChosenCandidate(
+                share=choice.shares[place],
+                score=choice.scores[place],
+                start=candidate.start,
+                objective=candidate.objective,
+                ridge=candidate.ridge,
+                gamma=candidate.gamma,
+                iterations=candidate.n_iterations,
+            )
+            for place in averaged
+            for candidate in [choice.candidates[place]]
+        ],
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> Data:

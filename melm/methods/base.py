@@ -17,7 +17,8 @@ from melm.data.labeled import Labeled
 from melm.data.problem import Problem
 from melm.data.row_space import RowSpace
 from melm.data.taken import ScaledRows, Taken
-from melm.fitting import assemble, check_dimensions, class_priors
+from melm.density.projected import class_priors
+from melm.fitting import assemble, check_dimensions
 from melm.model import Model
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
 from melm.search.preview import Preview

@@ -13,7 +13,9 @@ from melm.fitting import GAMMA_FOLDS, GAMMAS, Fitting
 from melm.methods.base import Method, Parameters, PositiveNumber
 from melm.model import Model
 from melm.plan import Plan, Resamples, Result, Unit
+from melm.search.path import RIDGES
 from melm.search.preview import Preview, preview
+from melm.search.regularization import FOLDS
 
 
 class MelmParameters(Parameters):
@@ -23,16 +25,25 @@ class MelmParameters(Parameters):
         1.0, description='Scale of Silverman\'s kernel width: a number, or several (or "auto") to choose from.'
     )
     n_starts: int = Field(16, ge=1, description="Starts of the optimizer.")
-    ridge: float = Field(
-        0.0,
-        ge=0,
-        allow_inf_nan=False,
-        description="Added to the variance of every standardized feature: keeps many features from chance directions.",
+    regularization: Literal["path"] | None = Field(
+        None,
+        description="path: inner folds choose where each climb stops, its objective and its ridge, so that the picture "
+        "holds on new rows. null: the paper's MELM.",
+    )
+    objective: Literal["auto", "divergence", "posterior"] = Field(
+        "auto", description="What a path climbs; auto: both, and held-out rows choose."
+    )
+    ridge: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = Field(
+        "auto",
+        description="Added to the variance of every standardized feature: keeps many features from chance directions. "
+        "auto: chosen on a path, 0 without one.",
     )
     select_start_by: Literal["divergence", "balanced_accuracy"] = Field(
-        "divergence", description="How the best start is chosen."
+        "divergence", description="How the best start is chosen without a path."
     )
-    max_iterations: int = Field(1000, ge=1, description="Of the optimizer, for each start.")
+    max_iterations: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="Of the optimizer, for each start. auto: chosen on a path, 1000 without one."
+    )
     tolerance: PositiveNumber = Field(1e-7, description="Largest entry of the gradient at which a start has converged.")
 
 
@@ -52,6 +63,8 @@ class MelmMethod(Method[MelmParameters]):
     def n_units(self, parameters: MelmParameters) -> int:
         gammas = GAMMAS if parameters.gamma == "auto" else parameters.gamma
         n_gammas = len(gammas) if isinstance(gammas, Sequence) else 1
+        if parameters.regularization is not None:
+            return (1 + FOLDS) * n_gammas * (len(RIDGES) if parameters.ridge == "auto" else 1)
         n_searches = 1 if n_gammas == 1 else 1 + n_gammas * GAMMA_FOLDS
         return n_searches * parameters.n_starts
 
@@ -63,7 +76,9 @@ class MelmMethod(Method[MelmParameters]):
         return self._fitting(data, parameters).run(data, unit, should_stop)
 
     def preview(self, data: Labeled, parameters: MelmParameters, unit: Unit, result: Result) -> Preview | None:
-        return preview(data, self._fitting(data, parameters).problem(data, unit.resamples), unit, result)
+        search = self._fitting(data, parameters).search
+        problem = data.problem(search.covariance, unit.resamples, unit.arguments.get("ridge", search.ridge))
+        return preview(data, problem, unit, result)
 
     def _fitting(self, data: Labeled, parameters: MelmParameters) -> Fitting:
         options = parameters.model_dump()

@@ -155,6 +155,33 @@ class SearchStage(Part):
     n_evaluations: Count = Field(description="Evaluations of the divergence.")
 
 
+class ChosenCandidate(Part):
+    """A point on a regularization path that has a share in the projection."""
+
+    share: Share = Field(description="How often it was the best, over random weights of the held-out rows.")
+    score: Measured = Field(description="Its mean log posterior of held-out rows, classes weighing alike.")
+    start: Literal["pls", "informed", "race"] = Field(description="Where its path begins.")
+    objective: Literal["divergence", "posterior"] = Field(description="What its path climbs.")
+    ridge: float = Field(ge=0, description="Ridge of its path.")
+    gamma: float = Field(gt=0, description="Kernel width of its path.")
+    iterations: Count = Field(description="Iterations of the optimizer before it.")
+
+
+class Chosen(Part):
+    """What a regularized search chose, from what, and by how much."""
+
+    by: Text = Field(description="The criterion.")
+    folds: Count = Field(description="Inner folds of the training rows that judged; 0 where there were too few rows.")
+    n_candidates: Count = Field(description="From how many candidates it was chosen.")
+    score: Measured | None = Field(description="The criterion of the best candidate.")
+    plain_score: Measured | None = Field(
+        description="The same of a climb of the divergence to its end without a ridge, as of the paper's MELM."
+    )
+    candidates: list[ChosenCandidate] = Field(
+        max_length=MAX_ITEMS, description="Those that the projection is averaged from, the largest share first."
+    )
+
+
 class SearchResult(Part):
     """How the projection was found."""
 
@@ -164,6 +191,7 @@ class SearchResult(Part):
     stages: list[SearchStage] = Field(max_length=MAX_ITEMS, description="Every stage.")
     n_evaluations: Count = Field(description="Evaluations of the divergence, all together.")
     n_evaluations_on_all_rows: Count = Field(description="Those on all training rows.")
+    chosen: Chosen | None = Field(default=None, description="Of a regularized search.")
 
 
 class ValidationResult(Part):

@@ -28,9 +28,11 @@ class Preview:
 
 def preview(data: Labeled, problem: Problem, unit: Unit, result: Result) -> Preview | None:
     """What a unit of the main search has found; None where it has found nothing that can be compared."""
+    if unit.start is None:
+        return None
     n_judged_rows = unit.arguments.get("n_sampled") or sum(problem.rows.counts)
     divergence = result["divergence" if "divergence" in result else "sample_divergence"]
-    if unit.start is None or not np.isfinite(divergence):
+    if not np.isfinite(divergence):
         return None
     rows = np.linspace(0, len(data.X) - 1, min(len(data.X), MAX_ROWS)).astype(np.intp)
     positions = (data.X[rows] - problem.rows.center) @ problem.canonical(result["projection"])

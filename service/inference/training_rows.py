@@ -7,8 +7,8 @@ from threading import Lock
 import numpy as np
 
 from melm.data.labeled import Labeled
+from melm.density.projected import class_densities
 from melm.evidence.evaluate import leave_one_out_balanced_accuracy
-from melm.fitting import class_densities
 from melm.model import Model
 from melm.objective.divergence import WhitenedDivergence, divergence_of
 from melm.tables.table import Table

@@ -74,21 +74,21 @@ class Separable:
 
     def _sums(self, spectra: Spectrum) -> Array:
         if len(self._tables) == 1:
-            line: Array = (self._tables[0] @ spectra[0]).real[:, None]
-            return line
+            lines: Array = (self._tables[0] @ spectra.T).real
+            return lines
         first, second = (table.view(np.float64) for table in self._tables)
         n_second = second.shape[1] // 2
         positive = spectra[:, :, n_second - 1 :]
         negative = np.zeros_like(positive)
         negative[:, :, 1:] = spectra[:, :, n_second - 2 :: -1]
         tables = np.empty(
-            (first.shape[1] // 2, 2, 2, n_second, 2)
-        )  # first index, cos/sin, component, second index, cos/sin
+            (first.shape[1] // 2, 2, len(spectra), n_second, 2)
+        )  # first index, cos/sin, spectrum, second index, cos/sin
         tables[:, 0, :, :, 0] = (positive.real + negative.real).swapaxes(0, 1)
         tables[:, 1, :, :, 1] = (negative.real - positive.real).swapaxes(0, 1)
         tables[:, 1, :, :, 0] = -(positive.imag + negative.imag).swapaxes(0, 1)
         tables[:, 0, :, :, 1] = (negative.imag - positive.imag).swapaxes(0, 1)
-        mixed = (first @ tables.reshape(first.shape[1], -1)).reshape(len(first), 2, -1)
+        mixed = (first @ tables.reshape(first.shape[1], -1)).reshape(len(first), len(spectra), -1)
         result: Array = np.einsum("njm,nm->nj", mixed, second)
         return result
 

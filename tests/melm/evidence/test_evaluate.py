@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 
 from melm.data.problem import Problem
+from melm.density.projected import class_densities
 from melm.evidence import evaluate
 from melm.evidence.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
-from melm.fitting import class_densities
 from tests.melm.samples import mixture
 
 

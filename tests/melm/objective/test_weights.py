@@ -10,7 +10,7 @@ import pytest
 
 import melm
 from melm.data.labeled import Labeled
-from melm.fitting import class_densities
+from melm.density.projected import class_densities
 from melm.objective import divergence
 from melm.objective.divergence import Form
 from melm.objective.potential import grid

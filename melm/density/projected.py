@@ -1,0 +1,50 @@
+"""The densities of projected classes, with the kernels that the divergence uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from melm.data.problem import Problem
+from melm.data.whitening import lift
+from melm.density import ClassDensities
+from melm.objective.bandwidth import silverman
+from melm.typing import Array
+
+Priors: TypeAlias = Literal["balanced", "empirical"] | Sequence[float]
+
+SMOOTHING_FLOOR = 1e-10  # of the smallest eigenvalue of a class's correlations in the projection
+
+
+def class_densities(
+    problem: Problem, projection: Array, gamma: float, priors: Priors, offset: Array | None = None
+) -> ClassDensities:
+    """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V."""
+    n_components = projection.shape[1]
+    V = problem.to_whitened(projection)
+    rows = problem.rows.project(problem.rows.from_features(projection))
+    if offset is not None:
+        for Z in rows:
+            Z += (problem.rows.center - offset) @ projection
+    smoothing = []
+    for size, covariance in zip(problem.rows.sizes, problem.whitening.covariances, strict=True):
+        S = silverman(size, n_components, gamma) ** 2 * V.T @ covariance @ V
+        scale = np.sqrt(np.diag(S))
+        scale[scale == 0] = 1.0
+        smoothing.append(lift(S / np.outer(scale, scale), SMOOTHING_FLOOR)[0] * np.outer(scale, scale))
+    weights = None if problem.rows.weights is None else problem.rows.shares
+    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.rows.sizes), weights)
+
+
+def class_priors(priors: Priors, sizes: Sequence[float]) -> Array:
+    """P(c) of each class."""
+    n_classes = len(sizes)
+    if isinstance(priors, str):
+        return np.full(n_classes, 1 / n_classes) if priors == "balanced" else np.array(sizes) / sum(sizes)
+    given = np.asarray(priors, dtype=np.float64)
+    if given.shape != (n_classes,) or not np.isfinite(given).all() or given.min() < 0 or abs(given.sum() - 1) > 1e-6:
+        raise ValueError(f"priors={list(priors)} must be {n_classes} numbers from 0 to 1 that add up to 1.")
+    normalized: Array = given / given.sum()
+    return normalized

@@ -1,0 +1,64 @@
+"""The choice among candidates, by the log posteriors of held-out rows.
+
+A few rows more or less would often have chosen another candidate. So the choice is made many times, each time with
+other weights of the held-out rows (the Bayesian bootstrap), and the projections that were chosen are averaged by how
+often they were: the leading eigenvectors of the mean of the projectors onto their subspaces.
+
+Where even the best candidate may be guessing, there is nothing to choose by. Then the simplest stands, which shows the
+least of what is not there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.projection import orthonormalize
+from melm.typing import Array
+
+DRAWS = 200
+CERTAIN = 0.95  # of the draws in which the best candidate does better than guessing
+
+
+def balanced_scores(log_posteriors: Array, codes: npt.NDArray[np.intp]) -> Array:
+    """The mean over classes of the mean log posterior of their rows, for each candidate: (n, m) to (m,)."""
+    by_class = [log_posteriors[codes == code].mean(axis=0) for code in np.unique(codes)]
+    scores: Array = np.mean(by_class, axis=0)
+    return scores
+
+
+def win_shares(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int) -> Array:
+    """How often each candidate has the best balanced score, over random weights of the rows: (n, m) to (m,).
+
+    Candidates without a score are NaN, and never win.
+    """
+    scores = _drawn_scores(log_posteriors, codes, seed)
+    winners = np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1)
+    shares: Array = np.bincount(winners, minlength=scores.shape[1]) / DRAWS
+    return shares
+
+
+def is_guessing(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int) -> bool:
+    """Is it uncertain whether a candidate with these log posteriors (n,) does better than equal probabilities?"""
+    better = _drawn_scores(log_posteriors[:, None], codes, seed) > -np.log(len(np.unique(codes)))
+    return bool(better.mean() < CERTAIN)
+
+
+def _drawn_scores(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int) -> Array:
+    """Balanced scores over random weights of the rows: (DRAWS, m)."""
+    generator = np.random.default_rng(seed)
+    scores = np.zeros((DRAWS, log_posteriors.shape[1]))
+    for code in np.unique(codes):
+        rows = log_posteriors[codes == code]
+        scores += generator.dirichlet(np.ones(len(rows)), DRAWS) @ rows / len(np.unique(codes))
+    return scores
+
+
+def average(projections: list[Array], shares: Array) -> Array:
+    """The subspace (r, k) nearest to those of the projections, on the average by shares, in whitened coordinates."""
+    bases = [orthonormalize(V) for V in projections]
+    if len(bases) == 1:
+        return bases[0]
+    projector = sum(share * basis @ basis.T for share, basis in zip(shares, bases, strict=True))
+    leading: Array = np.linalg.eigh(projector)[1][:, ::-1][:, : bases[0].shape[1]]
+    return leading

@@ -1,0 +1,220 @@
+"""The regularization path: where to stop, from which start, with which ridge, and on which objective.
+
+The highest divergence is often not the best picture of new rows, so points on the way to it are candidates too. One
+climb gives all of its candidates: its projections after so many iterations. Starts are the partial least squares
+directions and the informed discriminant start; with more than two classes, where many optima differ, also the best of a
+race. Each climbs the divergence, and from where it arrives the leave-one-out log posterior.
+
+Inner folds of the training rows judge every candidate by the log posteriors of the rows that they hold out. What wins
+is chosen in `melm.search.choice`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from melm.data.covariance import CovarianceKind
+from melm.data.partial_least_squares import partial_least_squares
+from melm.data.problem import Problem
+from melm.data.projection import orthonormalize
+from melm.density.projected import class_densities
+from melm.objective.divergence import Form, WhitenedDivergence
+from melm.objective.posterior import WhitenedPosterior, background
+from melm.plan import Result, Stopped
+from melm.search.climb import FLATNESS, MEMORY, climb
+from melm.search.sample import sample
+from melm.search.starts import start_projection
+from melm.typing import Array
+
+Objective: TypeAlias = Literal["divergence", "posterior"]
+StartName: TypeAlias = Literal["pls", "informed", "race"]
+HeldOut: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.intp]]  # rows and class codes
+
+RIDGES = (0.0, 1.0, 3.0)
+ITERATIONS = (0, 1, 2, 4, 8, 15, 30)
+POSTERIOR_CLASSES = 10  # its cost grows with their number
+POSTERIOR_SCALE = 10.0  # brings the log posterior to the size of a divergence, beside which the penalty is weighed
+RACE_EVALUATIONS = 8  # of each start of a race
+SAMPLE_ROWS = 4000  # larger data sets are searched, and candidates judged, on so many rows
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point on a path."""
+
+    ridge: float
+    gamma: float
+    start: StartName
+    objective: Objective
+    n_iterations: int
+
+
+class Climbable(Protocol):
+    """What a path can climb."""
+
+    def value_and_gradient(self, V: Array) -> tuple[float, Array]:
+        """The value and its derivative at a projection of whitened coordinates."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """Which candidates there are, and how they are found: everything but the data."""
+
+    n_components: int
+    covariance: CovarianceKind
+    ridges: tuple[float, ...]
+    gammas: tuple[float, ...]
+    objectives: tuple[Objective, ...]
+    iterations: tuple[int, ...]
+    n_starts: int  # of the race
+    form: Form
+    tolerance: float
+    seed: int
+
+    def candidates(self, ridge: float, gamma: float, n_classes: int) -> list[Candidate]:
+        """Those of one ridge and one kernel width, in the order of what `run` returns."""
+        return [
+            Candidate(ridge, gamma, start, objective, n_iterations)
+            for start in self._starts(ridge, n_classes)
+            for objective in self._objectives(n_classes)
+            for n_iterations in self._steps(objective)
+        ]
+
+    def run(
+        self, problem: Problem, held_out: HeldOut | None, arguments: Result, should_stop: Callable[[], bool]
+    ) -> Result:
+        """All candidates of one ridge and width: judged on held-out rows, or the projections themselves."""
+        whole, n_rows, gamma = problem, sum(problem.rows.counts), arguments["gamma"]
+        if n_rows > SAMPLE_ROWS:
+            problem = sample(problem, SAMPLE_ROWS, self.seed)
+        divergence = WhitenedDivergence(problem, self.n_components, gamma, self.form)
+        posterior = WhitenedPosterior(problem, self.n_components, gamma, self.form)
+        shape = (len(problem.whitening.covariances[0]), self.n_components)
+        found: list[Array] = []
+        n_classes, end = len(problem.rows.counts), (-np.inf, np.full(shape, np.nan))
+        for start in self._starts(arguments["ridge"], n_classes):
+            V = self._start(start, problem, divergence, should_stop)
+            for objective in self._objectives(n_classes):
+                steps = self._steps(objective)
+                if V is None:
+                    found += [np.full(shape, np.nan)] * len(steps)
+                    continue
+                climbed: Climbable = divergence if objective == "divergence" else posterior
+                scale = 1.0 if objective == "divergence" else POSTERIOR_SCALE
+                points = follow(climbed, V, steps, scale, self.tolerance, should_stop)
+                found += points
+                V = orthonormalize(points[-1])
+                if objective == "divergence":
+                    end = max(end, (divergence.value(V), V), key=lambda pair: pair[0])
+        result = {
+            "n_evaluations": divergence.n_evaluations + posterior.n_evaluations,
+            "stopping_reason": "converged",
+            "divergence": end[0],
+        }
+        if held_out is None:
+            standardized = [whole.whitening.to_features @ V for V in found]
+            return result | {"projection": end[1], "projections": np.stack(standardized)}
+        return result | {"log_posteriors": np.column_stack([self._judge(problem, V, gamma, held_out) for V in found])}
+
+    def _starts(self, ridge: float, n_classes: int) -> tuple[StartName, ...]:
+        return ("pls", "informed", "race") if n_classes > 2 and ridge == self.ridges[0] else ("pls", "informed")
+
+    def _steps(self, objective: Objective) -> tuple[int, ...]:
+        """Iterations after which a path has candidates. One that begins where another ended does not repeat it."""
+        return self.iterations if objective == self.objectives[0] else tuple(n for n in self.iterations if n > 0)
+
+    def _objectives(self, n_classes: int) -> tuple[Objective, ...]:
+        few = tuple(o for o in self.objectives if o == "divergence" or n_classes <= POSTERIOR_CLASSES)
+        return few or ("divergence",)
+
+    def _start(
+        self, name: StartName, problem: Problem, divergence: WhitenedDivergence, should_stop: Callable[[], bool]
+    ) -> Array | None:
+        """Where a path begins, in whitened coordinates; None where there is no such start."""
+        if name == "informed":
+            return start_projection(problem.whitening, self.n_components, self.seed, 0)
+        if name == "pls":
+            counts, weights = problem.rows.counts, problem.rows.weights
+            directions = partial_least_squares(
+                np.concatenate(problem.rows.by_class),
+                np.repeat(np.eye(len(counts)), counts, axis=0),
+                self.n_components,
+                None if weights is None else np.concatenate(weights),
+            )
+            if directions.shape[1] < self.n_components:
+                return None
+            return orthonormalize(problem.whitening.from_features @ directions)
+        climbs = [
+            climb(
+                divergence,
+                start_projection(problem.whitening, self.n_components, self.seed, index),
+                tolerance=self.tolerance,
+                max_iterations=RACE_EVALUATIONS,
+                max_evaluations=RACE_EVALUATIONS,
+                should_stop=should_stop,
+            )
+            for index in range(self.n_starts)
+        ]
+        return orthonormalize(max(climbs, key=lambda end: end.divergence).projection)
+
+    def _judge(self, problem: Problem, V: Array, gamma: float, held_out: HeldOut) -> Array:
+        """Log posterior of the own class of each held-out row (n,); NaN where there is no such candidate."""
+        X, codes = held_out
+        if not np.isfinite(V).all():
+            return np.full(len(X), np.nan)
+        projection = problem.to_features(V)
+        densities = class_densities(problem, projection, gamma, "balanced")
+        logs = densities.log_densities((X - problem.rows.center) @ projection)
+        logs = np.logaddexp(logs, np.log(background(densities.smoothing)))
+        own: Array = logs[np.arange(len(X)), codes] - np.logaddexp.reduce(logs, axis=1)
+        return own
+
+
+def follow(
+    objective: Climbable,
+    V0: Array,
+    iterations: Sequence[int],
+    scale: float,
+    tolerance: float,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[Array]:
+    """Where L-BFGS from V0 stands after so many iterations; where it has ended before, its end.
+
+    It climbs scale * value - |V^T V - I|^2, whose penalty keeps the columns apart and changes no optimum.
+    """
+    shape, identity = V0.shape, np.eye(V0.shape[1])
+    visited = [V0]
+
+    def height(flat: Array) -> tuple[float, Array]:
+        if should_stop():
+            raise Stopped
+        V = flat.reshape(shape)
+        value, gradient = objective.value_and_gradient(V)
+        excess = V.T @ V - identity
+        return float(np.square(excess).sum()) - scale * value, (4 * V @ excess - scale * gradient).ravel()
+
+    try:
+        if max(iterations) > 0:
+            minimize(
+                height,
+                V0.ravel(),
+                jac=True,
+                method="L-BFGS-B",
+                callback=lambda flat: visited.append(flat.reshape(shape).copy()),
+                options={
+                    "maxcor": MEMORY,
+                    "gtol": tolerance,
+                    "ftol": tolerance * FLATNESS,
+                    "maxiter": max(iterations),
+                    "maxfun": 20 * max(iterations),
+                },
+            )
+    except np.linalg.LinAlgError:
+        pass  # no density can be computed where it went: what was visited before stands
+    return [visited[min(n_iterations, len(visited) - 1)] for n_iterations in iterations]

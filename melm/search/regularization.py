@@ -1,0 +1,216 @@
+"""The regularized search as a plan: every path on all rows and on the training part of inner folds, then the choice.
+
+All paths are one stage, those on all rows first: whoever cuts it short has projections, if not yet the choice among
+them. Larger data sets are searched and judged on a sample; what was chosen there climbs on, over all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.labeled import Labeled
+from melm.data.problem import Problem
+from melm.objective.divergence import WhitenedDivergence
+from melm.objective.posterior import WhitenedPosterior
+from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Stage, Unit, hold_out, select
+from melm.search.choice import average, balanced_scores, is_guessing, win_shares
+from melm.search.climb import StartResult, StoppingReason
+from melm.search.path import POSTERIOR_SCALE, SAMPLE_ROWS, Candidate, Climbable, Path, follow
+from melm.search.race import StageCount
+from melm.typing import Array
+
+FOLDS = 5
+POLISH_SHARE = 0.1  # of the work, where there is a sample
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, from what, and by how much."""
+
+    best: Candidate
+    projection: Array  # (r, k), of whitened coordinates with the best candidate's ridge
+    candidates: list[Candidate]
+    scores: Array  # (m,), balanced log posterior of held-out rows; NaN where it is not known
+    shares: Array  # (m,), of each candidate in the projection
+    n_folds: int  # inner folds that judged; 0 where nothing could be judged
+    paths: list[StartResult]  # on all rows, one for each ridge and kernel width
+    stages: list[StageCount]
+
+
+@dataclass(frozen=True)
+class Regularization:
+    """How the paths of one fit are run and judged."""
+
+    path: Path
+
+    def plan(self, data: Labeled, resamples: Resamples = (), name: str = "") -> Plan[Choice]:
+        """All paths, here and in inner folds, and the choice."""
+        settings = list(product(self.path.ridges, self.path.gammas))
+        folds = self._folds(data, resamples)
+        units = [self._unit(f"{name}path", setting, resamples, index) for index, setting in enumerate(settings)]
+        units += [self._unit(f"{name}inner {fold.index}", s, (*resamples, fold)) for fold in folds for s in settings]
+        n_rows = len(select(resamples, data.codes, data.groups).rows)
+        sampled = n_rows > SAMPLE_ROWS
+        results = yield Stage("path", units, 0.0, 1 - POLISH_SHARE if sampled else 1.0)
+        on_all, *by_fold = [results[begin : begin + len(settings)] for begin in range(0, len(units), len(settings))]
+        by_setting = [self.path.candidates(*setting, len(data.classes)) for setting in settings]
+        candidates = [candidate for some in by_setting for candidate in some]
+        projections = [
+            V for result, some in zip(on_all, by_setting, strict=True) for V in _projections(result, len(some))
+        ]
+        log_posteriors, codes = _judged(data, resamples, folds, by_fold)
+        if len(codes):
+            log_posteriors[:, [V is None for V in projections]] = np.nan
+        scores, shares = self._choose(log_posteriors, codes, on_all, candidates, projections)
+        best = candidates[max(np.flatnonzero(shares), key=lambda i: (scores[i], shares[i]))]
+        problem = data.problem(self.path.covariance, resamples, best.ridge)
+        chosen = [(V, share) for V, share in zip(projections, shares, strict=True) if V is not None and share > 0]
+        V = average([problem.whitening.from_features @ V for V, _ in chosen], np.array([share for _, share in chosen]))
+        stages = [StageCount("path", min(n_rows, SAMPLE_ROWS), len(settings), _count(results))]
+        if sampled and best.n_iterations > 0:
+            arguments: Result = {"polish": best.objective, "n_iterations": best.n_iterations, "projection": V}
+            arguments |= {"ridge": best.ridge, "gamma": best.gamma}
+            unit = Unit(f"{name}polish", arguments, resamples)
+            (polished,) = yield Stage("polish", [unit], 1 - POLISH_SHARE, 1.0)
+            if polished is not None:
+                V = polished["projection"]
+                stages.append(StageCount("polish", n_rows, 1, polished["n_evaluations"]))
+        paths = [
+            StartResult(
+                index=index,
+                seed=self.path.seed,
+                divergence=result["divergence"],
+                n_rows=min(n_rows, SAMPLE_ROWS),
+                n_evaluations=result["n_evaluations"],
+                stopping_reason=StoppingReason.CONVERGED,
+                projection=result["projection"],
+            )
+            for index, result in enumerate(on_all)
+            if result is not None
+        ]
+        n_folds = sum(all(result is not None for result in results) for results in by_fold)
+        return Choice(best, V, candidates, scores, shares, n_folds, paths, stages)
+
+    def task(self, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]) -> Callable[[], list[Result]]:
+        """Units of the plan with what they need of the data, for any process to run."""
+        tasks = [self._task(data, unit, should_stop) for unit in units]
+        return partial(_run_all, tasks)
+
+    def _task(self, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Callable[[], Result]:
+        problem = data.problem(self.path.covariance, unit.resamples, unit.arguments["ridge"])
+        if "polish" in unit.arguments:
+            return partial(self._polish, problem, unit.arguments, should_stop)
+        held_out = data.held_out(unit.resamples) if unit.arguments["judged"] else None
+        return partial(self.path.run, problem, held_out, unit.arguments, should_stop)
+
+    def _unit(self, name: str, setting: tuple[float, float], resamples: Resamples, start: int | None = None) -> Unit:
+        ridge, gamma = setting
+        arguments = {"ridge": ridge, "gamma": gamma, "judged": start is None}
+        is_shown = start if start is not None and not resamples else None
+        return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}", arguments, resamples, is_shown)
+
+    def _folds(self, data: Labeled, resamples: Resamples) -> list[Fold]:
+        """Inner folds of the training rows whose training part has rows of every class; none where rows are too few."""
+        selection = select(resamples, data.codes, data.groups)
+        groups = None if data.groups is None else data.groups[selection.rows]
+        rarest = _rarest(selection.codes, groups)
+        n_folds = min(FOLDS, rarest)
+        if n_folds < 2:
+            return []
+        folds = [Fold(index, n_folds, self.path.seed) for index in range(n_folds)]
+        shown = [selection.codes[fold.split(selection.codes, groups)[0]] for fold in folds]
+        return [fold for fold, codes in zip(folds, shown, strict=True) if len(np.unique(codes)) == len(data.classes)]
+
+    def _choose(
+        self,
+        log_posteriors: Array,
+        codes: npt.NDArray[np.intp],
+        on_all: Sequence[Result | None],
+        candidates: Sequence[Candidate],
+        projections: Sequence[Array | None],
+    ) -> tuple[Array, Array]:
+        """Score and share of each candidate. Where none was judged, the end of the path with the highest divergence."""
+        there = np.array([V is not None for V in projections])
+        if not there.any():
+            raise NothingFitted("No path gave a result.")
+        if len(codes) and np.isfinite(log_posteriors).all(axis=0).any():
+            scores = balanced_scores(log_posteriors, codes)
+            if is_guessing(log_posteriors[:, int(np.nanargmax(scores))], codes, self.path.seed):
+                judged = np.flatnonzero(np.isfinite(scores)).tolist()
+                simplest = min(judged, key=lambda index: _complexity(candidates[index]))
+                return scores, np.eye(len(candidates))[simplest]
+            return scores, win_shares(log_posteriors, codes, self.path.seed)
+        ends = [
+            index
+            for index, candidate in enumerate(candidates)
+            if there[index] and candidate.objective == candidates[0].objective
+        ]
+        highest = {
+            setting: -np.inf if result is None else result["divergence"]
+            for setting, result in zip(product(self.path.ridges, self.path.gammas), on_all, strict=True)
+        }
+        last = max(ends, key=lambda i: (highest[candidates[i].ridge, candidates[i].gamma], candidates[i].n_iterations))
+        shares = np.zeros(len(candidates))
+        shares[last] = 1.0
+        return np.full(len(candidates), np.nan), shares
+
+    def _polish(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
+        n_components, gamma, form = self.path.n_components, arguments["gamma"], self.path.form
+        divergence = WhitenedDivergence(problem, n_components, gamma, form)
+        posterior = WhitenedPosterior(problem, n_components, gamma, form)
+        on_divergence = arguments["polish"] == "divergence"
+        climbed: Climbable = divergence if on_divergence else posterior
+        scale = 1.0 if on_divergence else POSTERIOR_SCALE
+        (V,) = follow(
+            climbed, arguments["projection"], [arguments["n_iterations"]], scale, self.path.tolerance, should_stop
+        )
+        n_evaluations = divergence.n_evaluations + posterior.n_evaluations
+        return {"projection": V, "n_evaluations": n_evaluations, "stopping_reason": "converged"}
+
+
+def _run_all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    return [task() for task in tasks]
+
+
+def _complexity(candidate: Candidate) -> tuple[int, float, bool]:
+    """What is simpler comes first: fewer iterations, a larger ridge, and the directions of partial least squares."""
+    return candidate.n_iterations, -candidate.ridge, candidate.start != "pls"
+
+
+def _projections(result: Result | None, n_candidates: int) -> list[Array | None]:
+    """Of all candidates of one unit; None where one is not there."""
+    if result is None:
+        return [None] * n_candidates
+    return [V if np.isfinite(V).all() else None for V in result["projections"]]
+
+
+def _judged(
+    data: Labeled, resamples: Resamples, folds: Sequence[Fold], by_fold: Sequence[Sequence[Result | None]]
+) -> tuple[Array, npt.NDArray[np.intp]]:
+    """Log posteriors of the rows that folds hold out (n, m), and their class codes; of folds that are complete."""
+    parts, codes = [], []
+    for fold, results in zip(folds, by_fold, strict=True):
+        judged = [result["log_posteriors"] for result in results if result is not None]
+        if len(judged) == len(results):
+            parts.append(np.concatenate(judged, axis=1))
+            codes.append(hold_out((*resamples, fold), data.codes, data.groups).codes)
+    if not parts:
+        return np.empty((0, 0)), np.empty(0, dtype=np.intp)
+    return np.concatenate(parts), np.concatenate(codes)
+
+
+def _rarest(codes: npt.NDArray[np.intp], groups: npt.NDArray[np.generic] | None) -> int:
+    """Rows of the smallest class; where there are groups, the fewest groups in which a class is found."""
+    if groups is None:
+        return int(np.bincount(codes).min())
+    return min(len(np.unique(groups[codes == code])) for code in np.unique(codes))
+
+
+def _count(results: Sequence[Result | None]) -> int:
+    return sum(result["n_evaluations"] for result in results if result is not None)

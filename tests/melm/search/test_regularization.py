@@ -1,0 +1,183 @@
+"""The regularized search: what it chooses from, how honestly, and what is left when it is cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from melm import MELM
+from melm.comparison.separability import visual_separability
+from melm.data.labeled import Labeled
+from melm.evidence.validation import Validation
+from melm.methods import METHODS, fit, plan_fit, run_unit
+from melm.model import Model
+from melm.model import file as model_file
+from melm.model.card import Chosen
+from melm.plan import Fold, NothingFitted, Result, Stage, run_plan, select
+from melm.search.path import ITERATIONS, RIDGES
+from melm.search.regularization import FOLDS
+from tests.melm.samples import mixture
+
+X, y = mixture([40, 30], 5)
+QUICK: dict[str, Any] = {"regularization": "path", "ridge": 1.0}
+
+
+def chosen(model: Model) -> Chosen:
+    assert model.card.search is not None
+    assert model.card.search.chosen is not None
+    return model.card.search.chosen
+
+
+def run(data: Labeled, keep: int | None = None, **parameters: Any) -> Model:
+    """A fit whose first units only give a result: what keep_best leaves of a canceled one."""
+    checked = METHODS["melm"].Parameters.model_validate(QUICK | parameters)
+    done = 0
+
+    def run_stage(stage: Stage) -> Sequence[Result | None]:
+        nonlocal done
+        results: list[Result | None] = []
+        for unit in stage.units:
+            results.append(run_unit("melm", data, checked, unit) if keep is None or done < keep else None)
+            done += 1
+        return results
+
+    return run_plan(plan_fit("melm", data, checked), run_stage)
+
+
+def test_says_what_was_chosen_from_what_and_by_how_much() -> None:
+    found = chosen(fit("melm", X, y, regularization="path"))
+    per_start = len(ITERATIONS) + len(ITERATIONS) - 1  # the divergence, then the posterior from where that ended
+    assert found.n_candidates == len(RIDGES) * 2 * per_start
+    assert found.folds == FOLDS
+    assert sum(candidate.share for candidate in found.candidates) == pytest.approx(1)
+    assert found.score is not None
+    assert found.plain_score is not None
+    assert found.score == max(candidate.score for candidate in found.candidates)
+    assert found.score >= found.plain_score
+
+
+def test_a_value_that_the_user_sets_is_kept() -> None:
+    found = chosen(run(Labeled.check(X, y), ridge=2.5, gamma=0.8, objective="divergence", max_iterations=3))
+    assert {(c.ridge, c.gamma, c.objective, c.iterations) for c in found.candidates} == {(2.5, 0.8, "divergence", 3)}
+    assert found.n_candidates == 2
+
+
+def test_kernel_widths_are_candidates_too() -> None:
+    model = run(Labeled.check(X, y), gamma=[0.7, 1.4], max_iterations=2)
+    assert chosen(model).n_candidates == 2 * 2 * 2
+    assert model.card.gamma in (0.7, 1.4)
+
+
+def test_more_than_two_classes_race_as_well() -> None:
+    found = chosen(run(Labeled.check(*mixture([20, 20, 20], 4)), max_iterations=2, n_starts=4))
+    assert found.n_candidates == 3 * 2
+
+
+def test_equal_seeds_give_equal_bytes_in_any_number_of_processes() -> None:
+    options: dict[str, Any] = {**QUICK, "random_state": 0, "max_iterations": 2}
+    once, twice = MELM(**options).fit(X, y), MELM(**options, n_jobs=2).fit(X, y)
+    assert model_file.dump(once.model_) == model_file.dump(twice.model_)
+
+
+def test_pictures_of_permuted_labels_show_less_than_those_of_the_plain_search() -> None:
+    rows = np.random.default_rng(0).standard_normal((120, 20))
+    codes = np.arange(120) % 2
+    scores = {
+        regularization: visual_separability(
+            fit("melm", rows, codes, regularization=regularization).transform(rows), codes
+        )
+        for regularization in ("path", None)
+    }
+    assert scores["path"].mean < scores[None].mean - 0.1
+
+
+def test_inner_folds_never_see_rows_that_validation_holds_out() -> None:
+    data = Labeled.check(X, y)
+    checked = METHODS["melm"].Parameters.model_validate(QUICK | {"max_iterations": 1})
+    seen: list[Any] = []
+
+    def run_stage(stage: Stage) -> list[Result]:
+        seen.extend(unit.resamples for unit in stage.units)
+        return [run_unit("melm", data, checked, unit) for unit in stage.units]
+
+    run_plan(plan_fit("melm", data, checked, Validation(2)), run_stage)
+    outer = Fold(0, 2, 0)
+    nested = [resamples for resamples in seen if len(resamples) == 2 and resamples[0] == outer]
+    assert len(nested) == FOLDS
+    held_out = set(outer.split(data.codes)[1].tolist())
+    assert all(held_out.isdisjoint(select(resamples, data.codes).rows.tolist()) for resamples in nested)
+
+
+def test_groups_are_not_divided_by_inner_folds() -> None:
+    """Rows of one group are copies: were they on both sides of a fold, the highest divergence would seem to hold."""
+    rows = np.repeat(np.random.default_rng(0).standard_normal((24, 12)), 6, axis=0)
+    codes = np.repeat(np.arange(24) % 2, 6)
+    data = Labeled.check(rows, codes)
+    apart = chosen(run(data, ridge=0.0))
+    data = Labeled.check(rows, codes)
+    data.groups = np.repeat(np.arange(24), 6)
+    together = chosen(run(data, ridge=0.0))
+    assert apart.score is not None
+    assert together.score is not None
+    assert together.score < apart.score - 0.2
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_class_of_fewer_rows_than_folds_is_fitted(size: int) -> None:
+    rows, codes = mixture([30, size], 4)
+    found = chosen(run(Labeled.check(rows, codes)))
+    assert found.folds == size
+
+
+def test_a_class_that_one_group_holds_is_fitted_without_a_choice() -> None:
+    data = Labeled.check(X, y)
+    data.groups = np.where(y == 1, 1, 2 + np.arange(len(y)) % 5)
+    found = chosen(run(data))
+    assert found.folds == 0
+    assert found.score is None
+    assert len(found.candidates) == 1
+
+
+def test_what_is_kept_when_it_is_cut_short() -> None:
+    data = Labeled.check(X, y)
+    with pytest.raises(NothingFitted):
+        run(data, keep=0, ridge="auto")
+    n_paths = len(RIDGES)
+    without_choice = run(data, keep=n_paths, ridge="auto")
+    assert chosen(without_choice).folds == 0
+    assert chosen(run(data, keep=n_paths + 2 * n_paths + 1, ridge="auto")).folds == 2
+    assert np.isfinite(without_choice.predict_proba(X)).all()
+
+
+def test_large_data_are_chosen_on_a_sample_and_climbed_on_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("melm.search.path.SAMPLE_ROWS", 60)
+    monkeypatch.setattr("melm.search.regularization.SAMPLE_ROWS", 60)
+    rows, codes = mixture([150, 100], 5)
+    search = run(Labeled.check(rows, codes), max_iterations=4).card.search
+    assert search is not None
+    assert [(stage.name, stage.n_rows) for stage in search.stages] == [("path", 60), ("polish", 250)]
+
+
+def test_every_start_has_its_path_in_the_estimator() -> None:
+    estimator = MELM(regularization="path", random_state=0, max_iterations=2).fit(*load_wine(return_X_y=True))
+    assert len(estimator.starts_) == len(RIDGES)
+    assert estimator.score(*load_wine(return_X_y=True)) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"regularization": "lasso"}, "regularization='lasso' is not one of 'path'"),
+        ({"regularization": None, "objective": "posterior"}, "objective='posterior' needs regularization='path'"),
+        ({"regularization": "path", "race": False}, "choices of regularization=None"),
+        ({"regularization": "path", "select_start_by": "balanced_accuracy"}, "choices of regularization=None"),
+        ({"ridge": "much"}, "ridge='much' must be a finite number"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        MELM(**options).fit(X, y)
