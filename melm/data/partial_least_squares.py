@@ -6,7 +6,7 @@ import numpy as np
 
 from melm.typing import Array
 
-UNRELATED = 1e-10  # covariance with the classes, relative to that of the first direction, that counts as none
+UNRELATED = 1e-10  # covariance with the classes, relative to the widest feature, that counts as none
 
 
 def partial_least_squares(X: Array, indicators: Array, n_components: int, weights: Array | None = None) -> Array:
@@ -21,11 +21,10 @@ def partial_least_squares(X: Array, indicators: Array, n_components: int, weight
     residual = np.array(X, dtype=np.float64)
     directions: list[Array] = []
     loadings: list[Array] = []
-    strongest = 0.0
+    widest = float(np.sqrt((shares @ np.square(residual)).max()))
     for _ in range(n_components):
         left, singular, _ = np.linalg.svd(residual.T @ (shares[:, None] * indicators), full_matrices=False)
-        strongest = max(strongest, float(singular[0]))
-        if singular[0] <= UNRELATED * strongest:
+        if singular[0] <= UNRELATED * widest:
             break
         scores = residual @ left[:, 0]
         directions.append(left[:, 0])
