@@ -1,7 +1,8 @@
-"""The types of arrays, in one place."""
+"""The types of arrays, in one place, and that of what tells long work to stop."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,3 +10,9 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
 AnyArray: TypeAlias = npt.NDArray[Any]
+ShouldStop: TypeAlias = Callable[[], bool]  # asked now and then by what takes long
+
+
+def never() -> bool:
+    """Go on to the end."""
+    return False

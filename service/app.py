@@ -18,8 +18,10 @@ from service.inference.direct_route import DirectRoutes
 from service.inference.model_cache import ModelCache
 from service.inference.training_rows import TrainingRows
 from service.operation import logs
+from service.operation.heavy_work import HeavyWork
 from service.operation.metrics import Metrics, shared_folder
 from service.operation.observation import Observation
+from service.operation.pulse import Pulse
 from service.routes import (
     aliases,
     datasets,
@@ -50,7 +52,8 @@ COLLECTION_THRESHOLD = 50_000  # new objects between two collections
 
 def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings) -> FastAPI:
     """The service on a store, with workers behind a dispatcher."""
-    metrics = Metrics(store)
+    pulse = Pulse(store)
+    metrics = Metrics(pulse)
     log = logs.RequestLog()
     context = Context(
         store=store,
@@ -62,6 +65,8 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
         training_rows=TrainingRows(store),
         metrics=metrics,
         watch=Watch(settings),
+        heavy=HeavyWork(settings.heavy_threads, settings.max_work_seconds),
+        pulse=pulse,
     )
 
     store.connection.has_many_tenants = lambda: bool(settings.user_header) or context.keyring.n_tenants > 1

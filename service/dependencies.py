@@ -15,7 +15,9 @@ from service.inference.model_cache import ModelCache
 from service.inference.training_rows import TrainingRows
 from service.intake.body import read_body
 from service.intake.formats import CODECS
+from service.operation.heavy_work import HeavyWork
 from service.operation.metrics import Metrics
+from service.operation.pulse import Pulse
 from service.security.keys import Keyring, Principal, Scope, check_tenant, digest_of
 from service.security.rate_limit import RateLimit
 from service.settings import ServiceSettings
@@ -38,6 +40,8 @@ class Context:
     training_rows: TrainingRows
     metrics: Metrics
     watch: Watch
+    heavy: HeavyWork
+    pulse: Pulse
 
 
 async def get_context(request: Request) -> Context:

@@ -11,6 +11,7 @@ Exception
     ├── NotAcceptable               no answer in a media type that the client accepts
     ├── UploadTimeout               a body that does not arrive
     ├── TooLarge                    a body beyond the limit
+    ├── TooMuchWork                 an answer that takes too long
     ├── UnsupportedMediaType        a body in a media type that no codec reads
     ├── Invalid                     a body that can be parsed but not used, with everything that is wrong
     └── TooManyRequests             a key or user that asks more often than it may
@@ -128,6 +129,14 @@ class TooLarge(RequestError):
         super().__init__(f"the body is larger than {limit_bytes} bytes", limit_bytes=limit_bytes)
 
 
+class TooMuchWork(RequestError):
+    """To answer takes longer than the service works on one request."""
+
+    def __init__(self, limit_seconds: float) -> None:
+        detail = f"this takes more than {limit_seconds:g} seconds of work; send fewer rows at once"
+        super().__init__(detail, limit_seconds=limit_seconds)
+
+
 class UnsupportedMediaType(RequestError):
     """No codec reads the body."""
 
@@ -159,6 +168,7 @@ STATUS: dict[type[Exception], HTTPStatus] = {
     NotAcceptable: HTTPStatus.NOT_ACCEPTABLE,
     UploadTimeout: HTTPStatus.REQUEST_TIMEOUT,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    TooMuchWork: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     UnsupportedMediaType: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,

@@ -38,6 +38,8 @@ class ServiceSettings(Settings):
     )
     max_connections_per_address: int = setting(1024, "The same for those from one address.", least=1)
     send_timeout_seconds: float = setting(20.0, "How long a client may leave an answer unread before it is cut off.")
+    heavy_threads: int = setting(4, "Threads for what may take long, such as large predictions and plots.", least=2)
+    max_work_seconds: float = setting(30.0, "How long one request may be worked on.")
     header_timeout_seconds: float = setting(10.0, "How long the headers of a request may take to arrive.")
     upload_timeout_seconds: float = setting(60.0, "How long a body, or each 16 MiB of it, may take to arrive.")
     serve_rows: int = setting(1, "Whether the owner of a dataset can read its rows back: 1 or 0.")

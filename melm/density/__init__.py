@@ -12,7 +12,7 @@ import numpy.typing as npt
 from melm.density.bulk import Bulk
 from melm.density.kernels import Kernels
 from melm.density.together import Together
-from melm.typing import Array
+from melm.typing import Array, ShouldStop, never
 
 FEW_PAIRS = 2**14  # rows times queries up to which all classes are summed at once
 EXACT_PAIRS = 2**24  # rows times queries up to which kernels are summed one by one: about a tenth of a second
@@ -32,24 +32,24 @@ class ClassDensities:
     priors: Array  # (C,)
     weights: list[Array] | None = None  # C of (n_c,), each adding up to 1; None where rows weigh the same
 
-    def log_densities(self, Z: Array) -> Array:
-        """log f_c at each row of Z: (n, C)."""
+    def log_densities(self, Z: Array, should_stop: ShouldStop = never) -> Array:
+        """log f_c at each row of Z: (n, C). Raises `Stopped` soon after it is told to stop."""
         if len(Z) * sum(map(len, self.rows)) <= FEW_PAIRS:
             return self._together.log_densities(Z)
-        return np.column_stack([estimate.log_density(Z) for estimate in self._estimates])
+        return np.column_stack([estimate.log_density(Z, should_stop) for estimate in self._estimates])
 
-    def log_posteriors(self, Z: Array) -> Array:
+    def log_posteriors(self, Z: Array, should_stop: ShouldStop = never) -> Array:
         """log P(c | z): (n, C)."""
-        return self._posteriors(self.log_densities(Z))
+        return self._posteriors(self.log_densities(Z, should_stop))
 
-    def most_probable(self, Z: Array) -> npt.NDArray[np.intp]:
+    def most_probable(self, Z: Array, should_stop: ShouldStop = never) -> npt.NDArray[np.intp]:
         """The code of the most probable class at each row of Z: (n,)."""
-        codes: npt.NDArray[np.intp] = (self.log_densities(Z) + self._log_priors).argmax(axis=1)
+        codes: npt.NDArray[np.intp] = (self.log_densities(Z, should_stop) + self._log_priors).argmax(axis=1)
         return codes
 
-    def log_density(self, Z: Array) -> Array:
+    def log_density(self, Z: Array, should_stop: ShouldStop = never) -> Array:
         """log of the mixture of all classes at each row of Z: how far a row is from all training data (n,)."""
-        mixture: Array = np.logaddexp.reduce(self.log_densities(Z) + self._log_priors, axis=1)
+        mixture: Array = np.logaddexp.reduce(self.log_densities(Z, should_stop) + self._log_priors, axis=1)
         return mixture
 
     def thin(self, code: int, n_rows: int) -> Array:
@@ -113,22 +113,23 @@ class _Estimate:
 
     kernels: Kernels
 
-    def log_density(self, Z: Array) -> Array:
+    def log_density(self, Z: Array, should_stop: ShouldStop) -> Array:
         Q = Z @ self.kernels.basis
         n_rows, n_components = self.kernels.rows.shape
         if len(Q) * n_rows <= EXACT_PAIRS or n_components > GRID_COMPONENTS:
-            return self.kernels.log_density(Q)
+            return self.kernels.log_density(Q, should_stop)
         density = np.zeros(len(Q)) if self._bulk is None else self._bulk.density(Q)
         tail = density == 0
         with np.errstate(divide="ignore"):
             result: Array = np.log(density) + np.linalg.slogdet(self.kernels.basis)[1]
         if tail.any():
-            result[tail] = self._tail(Q[tail])
+            result[tail] = self._tail(Q[tail], should_stop)
         return result
 
-    def _tail(self, Q: Array) -> Array:
+    def _tail(self, Q: Array, should_stop: ShouldStop) -> Array:
         few = len(Q) * len(self.kernels.rows) <= EXACT_PAIRS
-        return self.kernels.log_density(Q) if few else self.kernels.log_density_by_near_rows(Q)
+        of_all, of_near = self.kernels.log_density, self.kernels.log_density_by_near_rows
+        return of_all(Q, should_stop) if few else of_near(Q, should_stop)
 
     @cached_property
     def _bulk(self) -> Bulk | None:

@@ -12,7 +12,8 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from melm.objective.potential import whitening_basis
-from melm.typing import Array
+from melm.plan import Stopped
+from melm.typing import Array, ShouldStop, never
 
 BLOCK_PAIRS = 2**17  # distances held at once: a megabyte
 FARTHEST = 1e300  # squared distances end here, so that even the farthest query has finite log densities
@@ -38,12 +39,12 @@ class Kernels:
         log_normalization = np.linalg.slogdet(basis)[1] - S.shape[0] / 2 * np.log(2 * np.pi) - share
         return cls(basis, rows @ basis, weights, float(log_normalization))
 
-    def log_density(self, Q: Array) -> Array:
+    def log_density(self, Q: Array, should_stop: ShouldStop = never) -> Array:
         """Log density at whitened queries Q (n, k), over all rows: never 0/0 however far a query lies."""
-        result: Array = _log_sums(Q, self.rows, self.weights) + self.log_normalization
+        result: Array = _log_sums(Q, self.rows, self.weights, should_stop) + self.log_normalization
         return result
 
-    def log_density_by_near_rows(self, Q: Array) -> Array:
+    def log_density_by_near_rows(self, Q: Array, should_stop: ShouldStop = never) -> Array:
         """The same over the rows near each query only: fast where queries lie beside the rows, not among them."""
         result = np.empty(len(Q))
         for members, center in _cells(Q):
@@ -53,7 +54,7 @@ class Kernels:
             reach = np.hypot(nearest, np.sqrt(-2 * np.log(NEGLIGIBLE * self._smallest_weight))) + radius
             near = np.array(self._tree.query_ball_point(center, reach), dtype=np.intp)
             weights = None if self.weights is None else self.weights[near]
-            result[members] = _log_sums(Q[members], self.rows[near], weights)
+            result[members] = _log_sums(Q[members], self.rows[near], weights, should_stop)
         log_density: Array = result + self.log_normalization
         return log_density
 
@@ -66,12 +67,14 @@ class Kernels:
         return 1 / len(self.rows) if self.weights is None else float(self.weights.min())
 
 
-def _log_sums(Q: Array, rows: Array, weights: Array | None) -> Array:
+def _log_sums(Q: Array, rows: Array, weights: Array | None, should_stop: ShouldStop) -> Array:
     """log of the sum of weight * exp(-|q - row|^2 / 2) over rows, relative to the nearest one."""
     result = np.empty(len(Q))
     size = max(1, BLOCK_PAIRS // len(rows))
     with np.errstate(over="ignore"):
         for begin in range(0, len(Q), size):
+            if should_stop():
+                raise Stopped
             K = cdist(Q[begin : begin + size], rows, "sqeuclidean")
             np.minimum(K, FARTHEST, out=K)
             nearest = K.min(axis=1)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from melm.tables.table import NO_CATEGORY, Table
+from melm.tables.table import NO_CATEGORY, Codes, Table
+from melm.typing import Array
 
 MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
 MANY_ROWS = 10  # with fewer, values that all differ tell nothing
@@ -148,10 +149,12 @@ class Sorted:
 def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
     """The columns by what they are for. Categories that are written as numbers, and numbers as text, are turned."""
     by_role: dict[Role, list[str]] = {role: [n for n in table.names if roles[n].role is role] for role in Role}
-    for name in by_role[Role.CATEGORICAL]:
-        table = table.with_text(name)
-    for name in by_role[Role.NUMERIC]:
-        table = _with_number(table, name)
+    changed: dict[str, Array | tuple[Codes, tuple[str, ...]]] = {
+        name: table.read_as_text(name) for name in by_role[Role.CATEGORICAL] if not table.is_text(name)
+    }
+    changed |= {name: _numbers(table, name) for name in by_role[Role.NUMERIC] if table.is_text(name)}
+    if changed:
+        table = table.with_columns(changed)  # all at once: one by one costs the cube of the columns
     kinds = (Role.NUMERIC, Role.CATEGORICAL)
     names = [name for name in table.names if roles[name].role in kinds]
 
@@ -187,8 +190,8 @@ def labels_of(table: Table, name: str) -> npt.NDArray[Any]:
     return labels
 
 
-def _with_number(table: Table, name: str) -> Table:
+def _numbers(table: Table, name: str) -> Array:
     try:
-        return table.with_number(name)
+        return table.read_as_number(name)
     except ValueError as error:
         raise RolesError([(name, f"column {name!r} is not numeric: {error}")]) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,21 +61,29 @@ class Table:
             n_rows,
         )
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.number_names)}
+
+    @cached_property
+    def _text_places(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.text_names)}
+
     def __len__(self) -> int:
         return len(self.numbers)
 
     def number(self, name: str) -> Array:
         """A column of numbers (n,)."""
-        return self.numbers[:, self.number_names.index(name)]
+        return self.numbers[:, self._places[name]]
 
     def text(self, name: str) -> tuple[Codes, tuple[str, ...]]:
         """A column of text: its codes (n,) and the values that they stand for."""
-        index = self.text_names.index(name)
+        index = self._text_places[name]
         return self.codes[:, index], self.categories[index]
 
     def is_text(self, name: str) -> bool:
         """Whether a column is text."""
-        return name in self.text_names
+        return name in self._text_places
 
     def is_missing(self, name: str) -> npt.NDArray[np.bool_]:
         """Where a column has gaps (n,)."""
@@ -88,9 +97,9 @@ class Table:
         text_names = tuple(name for name in names if self.is_text(name))
         numbers, codes, categories = self.numbers, self.codes, self.categories
         if number_names != self.number_names:
-            numbers = numbers[:, [self.number_names.index(name) for name in number_names]]
+            numbers = numbers[:, [self._places[name] for name in number_names]]
         if text_names != self.text_names:
-            chosen = [self.text_names.index(name) for name in text_names]
+            chosen = [self._text_places[name] for name in text_names]
             codes, categories = codes[:, chosen], tuple(categories[index] for index in chosen)
         return Table(tuple(names), number_names, numbers, text_names, codes, categories)
 
@@ -98,19 +107,21 @@ class Table:
         """Some of the rows."""
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 
+    def read_as_text(self, name: str) -> tuple[Codes, tuple[str, ...]]:
+        """A column as text, numbers as they would be written."""
+        return self.text(name) if self.is_text(name) else encode_text(self.number(name).tolist())
+
+    def read_as_number(self, name: str) -> Array:
+        """A column as numbers. ValueError where a value is none."""
+        if not self.is_text(name):
+            return self.number(name)
+        codes, categories = self.text(name)
+        values: Array = np.array([*map(float, categories), np.nan])[codes]
+        return values
+
     def with_text(self, name: str) -> Table:
         """The same with a column of numbers turned to text, as they would be written."""
-        if self.is_text(name):
-            return self
-        return self.with_columns({name: encode_text(self.number(name).tolist())})
-
-    def with_number(self, name: str) -> Table:
-        """The same with a column of text turned to numbers. ValueError where a value is none."""
-        if not self.is_text(name):
-            return self
-        codes, categories = self.text(name)
-        values = np.array([*map(float, categories), np.nan])
-        return self.with_columns({name: values[codes]})
+        return self if self.is_text(name) else self.with_columns({name: self.read_as_text(name)})
 
     def with_columns(self, changed: Mapping[str, Array | tuple[Codes, tuple[str, ...]]]) -> Table:
         """The same with some columns put anew."""

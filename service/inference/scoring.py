@@ -9,16 +9,17 @@ import numpy as np
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
 from melm.objective.divergence import divergence
+from melm.typing import ShouldStop, never
 from service.intake.formats.table import Array
 
 SMALLEST_PROBABILITY = 1e-15  # of a log loss, where a model was sure and wrong
 
 
-def score(model: Model, X: Array, y: Array) -> dict[str, Any]:
+def score(model: Model, X: Array, y: Array, should_stop: ShouldStop = never) -> dict[str, Any]:
     """Accuracies, log loss, confusion, and the divergence of the classes among these rows."""
     n_classes = len(model.classes)
     codes = np.searchsorted(model.classes, y)
-    probabilities = model.predict_proba(X)
+    probabilities = model.predict_proba(X, should_stop)
     predicted = probabilities.argmax(axis=1)
     confusion = np.zeros((n_classes, n_classes), int)
     np.add.at(confusion, (codes, predicted), 1)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Query, Request
-from fastapi.concurrency import run_in_threadpool
 
 from melm.tables.files import DRY_RUN_BYTES
 from melm.tables.reading import Reading
@@ -67,8 +66,9 @@ async def receive(
     context.metrics.count_payload("in", codec.media_type, n_bytes)
     if dry_run:
         is_complete = codec is not csv.CSV or max(n_bytes, file_bytes or 0) <= min(n_bytes, DRY_RUN_BYTES)
-        return Received(await run_in_threadpool(reception.inspect, is_complete), None)
-    return Received(await run_in_threadpool(reception.finish), digest.bind(idempotency_key))
+        return Received(await context.heavy.run(request, tenant, lambda _: reception.inspect(is_complete)), None)
+    upload = await context.heavy.run(request, tenant, lambda _: reception.finish())
+    return Received(upload, digest.bind(idempotency_key))
 
 
 ReceivedDep: TypeAlias = Annotated[Received, Depends(receive)]

@@ -107,11 +107,13 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
             for name in missing[:SHOWN_ERRORS]
         )
     known = model.encoder.columns if model.encoder else [NumberColumn(name, median=0.0) for name in columns]
+    categorical = [column.name for column in known if isinstance(column, CategoryColumn)]
+    if changed := {name: table.read_as_text(name) for name in categorical if not table.is_text(name)}:
+        table = table.with_columns(changed)
     errors: list[FieldError] = []
     warnings: list[str] = []
     for column in known:
         if isinstance(column, CategoryColumn):
-            table = table.with_text(column.name)
             warnings += about_unseen(table, column)
         elif table.is_text(column.name):
             errors.append(FieldError(f"/{escape(column.name)}", f"the column {column.name!r} is text, not numbers"))

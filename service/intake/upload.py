@@ -191,7 +191,7 @@ def describe(table: Table, roles: Mapping[str, Proposal]) -> list[ColumnRecord]:
     columns = []
     for name in table.names:
         role, reason = roles[name].role, roles[name].reason
-        values = table.with_text(name).text(name)[1] if role in (Role.CATEGORICAL, Role.TARGET) else None
+        values = table.read_as_text(name)[1] if role in (Role.CATEGORICAL, Role.TARGET) else None
         columns.append(
             ColumnRecord(
                 name=name,

@@ -18,7 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from worker.engine import Engine
+from service.operation.pulse import Pulse
 from worker.store.process import identity, is_dead_here
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -56,7 +56,7 @@ def remove_left_behind(root: Path) -> None:
 class Metrics:
     """The metrics of one application."""
 
-    def __init__(self, store: Engine) -> None:
+    def __init__(self, pulse: Pulse) -> None:
         own = CollectorRegistry()
         self.requests = Counter("melm_requests", "Answered requests.", ["method", "route", "status"], registry=own)
         self.request_seconds = Histogram(
@@ -65,7 +65,7 @@ class Metrics:
         self.payload_bytes = Counter(
             "melm_payload_bytes", "Bytes of bodies.", ["direction", "media_type"], registry=own
         )
-        self._store = StoreCollector(store)
+        self._store = StoreCollector(pulse)
         self._own = own
         self.request_counter = cache(self.requests.labels)  # finding a labeled child costs more than counting
         self.request_timer = cache(self.request_seconds.labels)
@@ -89,13 +89,12 @@ class Metrics:
 class StoreCollector(Collector):
     """What workers counted, and how much waits for them."""
 
-    def __init__(self, store: Engine) -> None:
-        self._store = store
+    def __init__(self, pulse: Pulse) -> None:
+        self._pulse = pulse
 
     def collect(self) -> Iterable[Metric]:
-        """Read the store once per scrape."""
-        counts = self._store.workers.metrics()
-        health = self._store.workers.health()
+        """What the store said last."""
+        counts, health = self._pulse.counters(), self._pulse.health()
         fits = CounterMetricFamily("melm_fits", "Fits that came to a status.", labels=["status"])
         for name, value in counts.items():
             if name.startswith("fits_total:"):

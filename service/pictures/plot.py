@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from melm.density import ClassDensities
 from melm.model import HeldOutRows, Model
+from melm.typing import ShouldStop, never
 from service.intake.formats.table import Array
 from service.pictures.markup import Markup, fill, join
 from worker.store.records import Label
@@ -80,7 +81,7 @@ class Plot(BaseModel):
     panels: list[Panel]
 
 
-def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS) -> Plot:
+def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS, should_stop: ShouldStop = never) -> Plot:
     """What a plot of the model shows."""
     n_components = model.projection.shape[1]
     n_rows = sum(map(len, model.densities.rows))
@@ -89,13 +90,13 @@ def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS) -> P
     ]
     labels: list[Label] = model.classes.tolist()
     if n_components == 1:
-        panels = [curve_panel(model.densities, labels)]
+        panels = [curve_panel(model.densities, labels, should_stop)]
     else:
         pairs = combinations(range(min(n_components, MAX_COMPONENTS)), 2)
         unseen = held_out_rows(model, max_points)
+        positions = [each.positions for each in unseen]
         panels = [
-            pair_panel(marginal(model.densities, pair), shown, [each.positions for each in unseen], labels, pair)
-            for pair in pairs
+            pair_panel(marginal(model.densities, pair), shown, positions, labels, pair, should_stop) for pair in pairs
         ]
         for series, each in zip(panels[0].series, unseen, strict=True):  # the same rows in each panel: said once
             series.held_out_rows = [] if each.rows is None else each.rows.tolist()
@@ -113,11 +114,11 @@ def marginal(densities: ClassDensities, pair: tuple[int, int]) -> ClassDensities
     return ClassDensities(rows, smoothing, densities.priors, densities.weights)
 
 
-def curve_panel(densities: ClassDensities, labels: list[Label]) -> Panel:
+def curve_panel(densities: ClassDensities, labels: list[Label], should_stop: ShouldStop) -> Panel:
     """Density times prior of every class along one axis."""
     low, high = limits([rows[:, 0] for rows in densities.rows])
     x = np.linspace(low, high, CURVE)
-    weighted = np.exp(densities.log_densities(x[:, None])) * densities.priors  # (CURVE, C)
+    weighted = np.exp(densities.log_densities(x[:, None], should_stop)) * densities.priors  # (CURVE, C)
     series = [
         Series(label=label, points=[], held_out=[], curve=np.column_stack([x, weighted[:, code]]).tolist(), contours=[])
         for code, label in enumerate(labels)
@@ -145,20 +146,26 @@ def held_out_rows(model: Model, max_points: int) -> list[HeldOutRows]:
 
 
 def pair_panel(
-    densities: ClassDensities, shown: list[Array], unseen: list[Array], labels: list[Label], pair: tuple[int, int]
+    densities: ClassDensities,
+    shown: list[Array],
+    unseen: list[Array],
+    labels: list[Label],
+    pair: tuple[int, int],
+    should_stop: ShouldStop,
 ) -> Panel:
     """Training rows of two components with contours of the class densities."""
     x_range, y_range = (limits([rows[:, axis] for rows in densities.rows]) for axis in (0, 1))
     x, y = np.linspace(x_range[0], x_range[1], GRID), np.linspace(y_range[0], y_range[1], GRID)
     mesh = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])  # (GRID * GRID, 2), x runs fastest
-    logs = densities.log_densities(mesh)
+    logs = densities.log_densities(mesh, should_stop)
     series = []
     for code, label in enumerate(labels):
         relative = np.exp(logs[:, code] - logs[:, code].max()).reshape(GRID, GRID)
         contours = [Contour(level=level, segments=contour(x, y, relative - level)) for level in LEVELS]
         points, held_out = (rows[code][:, list(pair)].tolist() for rows in (shown, unseen))
         series.append(Series(label=label, points=points, held_out=held_out, curve=[], contours=contours))
-    boundary = decision_boundary(x, y, densities.log_posteriors(mesh))
+    with np.errstate(divide="ignore"):
+        boundary = decision_boundary(x, y, logs + np.log(densities.priors))
     return Panel(
         x_label=f"z{pair[0]}", y_label=f"z{pair[1]}", x_range=x_range, y_range=y_range, series=series, boundary=boundary
     )
@@ -184,32 +191,34 @@ def reach(values: Array) -> tuple[float, float]:
     return max(values[0], low - beyond), min(values[-1], high + beyond)
 
 
-def decision_boundary(x: Array, y: Array, log_posteriors: Array) -> list[Segment]:
+def decision_boundary(x: Array, y: Array, joint: Array) -> list[Segment]:
     """Where each class stops being the most probable one. Of two classes, one tells for both."""
-    n_classes = log_posteriors.shape[1]
+    n_classes = joint.shape[1]
+    first = joint.argmax(axis=1)
+    second, best = np.sort(np.partition(joint, n_classes - 2, axis=1)[:, -2:], axis=1).T
     segments: list[Segment] = []
-    for code in range(1 if n_classes == 2 else n_classes):
-        others = np.delete(log_posteriors, code, axis=1).max(axis=1)
-        segments += contour(x, y, (log_posteriors[:, code] - others).reshape(len(y), len(x)))
+    for code in np.unique(first)[: 1 if n_classes == 2 else None]:  # no other class has a border
+        others = np.where(first == code, second, best)
+        segments += contour(x, y, (joint[:, code] - others).reshape(len(y), len(x)))
     return segments
 
 
 def contour(x: Array, y: Array, values: Array) -> list[Segment]:
     """Where values on a grid (y, x) cross zero: marching squares, a segment for each pair of crossed edges."""
-    columns, rows = np.meshgrid(np.arange(len(x) - 1), np.arange(len(y) - 1))
+    above = values > 0
+    n_above = above[:-1, :-1].astype(np.int8) + above[:-1, 1:] + above[1:, 1:] + above[1:, :-1]
+    rows, columns = np.nonzero((n_above > 0) & (n_above < 4))  # the cells that the line goes through
     corners = [(0, 0), (0, 1), (1, 1), (1, 0)]  # (row, column), around the cell
-    points = []
-    for (row_a, column_a), (row_b, column_b) in zip(corners, corners[1:] + corners[:1], strict=True):
-        a, b = values[rows + row_a, columns + column_a], values[rows + row_b, columns + column_b]
-        crossed = (a > 0) != (b > 0)
-        share = np.divide(a, a - b, out=np.zeros_like(a), where=crossed)
-        x_a, x_b, y_a, y_b = x[columns + column_a], x[columns + column_b], y[rows + row_a], y[rows + row_b]
-        points.append(np.where(crossed, [x_a + share * (x_b - x_a), y_a + share * (y_b - y_a)], np.nan))
-    edges = np.array(points)  # (4 edges, 2 coordinates, rows, columns), NaN where an edge is not crossed
-    segments: list[Segment] = []
-    for cell in edges.reshape(4, 2, -1).transpose(2, 0, 1)[~np.isnan(edges[:, 0]).all(axis=0).ravel()]:
-        crossings = cell[~np.isnan(cell[:, 0])].round(6).tolist()
-        segments += [[*start, *end] for start, end in zip(crossings[::2], crossings[1::2], strict=True)]
+    points = np.empty((len(rows), 4, 2))  # where each edge is crossed
+    crossed = np.empty((len(rows), 4), bool)
+    for edge, (begin, end) in enumerate(zip(corners, corners[1:] + corners[:1], strict=True)):
+        (row_a, column_a), (row_b, column_b) = ((rows + row, columns + column) for row, column in (begin, end))
+        a, b = values[row_a, column_a], values[row_b, column_b]
+        crossed[:, edge] = (a > 0) != (b > 0)
+        share = np.divide(a, a - b, out=np.zeros_like(a), where=crossed[:, edge])
+        points[:, edge, 0] = x[column_a] + share * (x[column_b] - x[column_a])
+        points[:, edge, 1] = y[row_a] + share * (y[row_b] - y[row_a])
+    segments: list[Segment] = points[crossed].round(6).reshape(-1, 4).tolist()  # a cell has two crossings, or four
     return segments
 
 

@@ -99,7 +99,7 @@ async def answer(
         headers["Location"] = f"{request.scope.get('root_path', '')}/v1/fits/{record.id}"
     if record.is_active:
         headers["Retry-After"] = str(min(max(round((record.eta_seconds or 0) / 4), 1), 30))
-    if record.status is Status.QUEUED and not (await run_in_threadpool(context.store.workers.health)).workers:
+    if record.status is Status.QUEUED and not (await run_in_threadpool(context.pulse.health)).workers:
         detail = "waiting: no worker is alive"
     status = 202 if accepted and record.is_active else 200
     content = FitOut.of(record, reused=reused, status_detail=detail).model_dump_json()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from json import dumps
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from melm.typing import ShouldStop, never
 from service import examples
 from service.dependencies import Body, ContextDep, ModelId, PredictTenant, authorize, get_body, get_context
 from service.inference import scoring
@@ -37,7 +39,7 @@ PROBLEMS = problems(400, 404, 406, 408, 410, 413, 415, 422)
 
 
 async def respond(
-    request: Request, model_id: str, ask: Callable[[CachedModel, Rows], Answer], tenant: str | None = None
+    request: Request, model_id: str, ask: Callable[[CachedModel, Rows, ShouldStop], Answer], tenant: str | None = None
 ) -> Response:
     """Decode, ask, encode: at once for little work and a model at hand, in a thread otherwise.
 
@@ -51,9 +53,9 @@ async def respond(
     is_raw = parse_raw(request.query_params)
     written = parse_query(request.query_params) if reader.media_type == "text/csv" else FOUND_OUT
 
-    def work(cached: CachedModel) -> tuple[bytes, Answer]:
+    def work(cached: CachedModel, should_stop: ShouldStop = never) -> tuple[bytes, Answer]:
         rows = read_rows(reader, content, context.settings.limits, cached.model, written)
-        answer = with_remarks(ask(cached, rows), rows, cached.model.id_name)
+        answer = with_remarks(ask(cached, rows, should_stop), rows, cached.model.id_name)
         if is_raw:
             answer = replace(answer, is_raw=True)
         return writer.encode(answer), answer
@@ -63,7 +65,7 @@ async def respond(
         encoded, answer = work(cached)
     else:
         cached = await run_in_threadpool(context.models.get, tenant, model_id)
-        encoded, answer = await run_in_threadpool(work, cached)
+        encoded, answer = await context.heavy.run(request, tenant, partial(work, cached))
     context.metrics.count_payload("out", writer.media_type, len(encoded))
     headers = [(b"melm-model-id", cached.id.encode()), *HEADERS[writer.media_type]]
     if answer.warnings:
@@ -79,30 +81,30 @@ def as_header(warnings: Sequence[str]) -> bytes:
     return dumps(shown).encode()
 
 
-def transform_rows(cached: CachedModel, rows: Rows) -> Answer:
+def transform_rows(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
     """Rows in the model's projection."""
     Z = cached.model.transform(rows.X)
     return Answer({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), cached.id)
 
 
-def predict_labels(cached: CachedModel, rows: Rows) -> Answer:
+def predict_labels(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
     """The most probable label of each row."""
-    return Answer({"predictions": cached.model.predict(rows.X)}, ("prediction",), cached.id)
+    return Answer({"predictions": cached.model.predict(rows.X, should_stop)}, ("prediction",), cached.id)
 
 
-def predict_probabilities(cached: CachedModel, rows: Rows) -> Answer:
+def predict_probabilities(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
     """Class probabilities of each row."""
     model = cached.model
-    probabilities = model.predict_proba(rows.X)
+    probabilities = model.predict_proba(rows.X, should_stop)
     return Answer(
         {"probabilities": probabilities, "classes": model.classes}, tuple(map(str, model.classes.tolist())), cached.id
     )
 
 
-def predict_probabilities_and_density(cached: CachedModel, rows: Rows) -> Answer:
+def predict_probabilities_and_density(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
     """Class probabilities of each row, and how far it is from all training data."""
-    answer = predict_probabilities(cached, rows)
-    log_density = cached.model.log_density(rows.X)
+    answer = predict_probabilities(cached, rows, should_stop)
+    log_density = cached.model.log_density(rows.X, should_stop)
     return Answer({**answer.arrays, "log_density": log_density}, (*answer.columns, "log_density"), cached.id)
 
 
@@ -162,7 +164,7 @@ async def predict_proba(
     responses=PROBLEMS,
     openapi_extra=body("DataIn", shown={"labeled": examples.LABELED}),
 )
-def score(
+async def score(
     request: Request,
     context: ContextDep,
     tenant: PredictTenant,
@@ -172,14 +174,18 @@ def score(
 ) -> ScoreOut:
     """How well a model does on rows whose labels are known."""
     codec = codec_for_body(request.headers.get("content-type"))
-    cached = context.models.get(tenant, model_id)
-    model = cached.model
-    rows = read_rows(codec, content, context.settings.limits, model, table)
-    y = check_known_labels(rows.y, len(rows.X), model.classes)
-    return ScoreOut(
-        model_id=cached.id,
-        n_rows=len(rows.X),
-        warnings=list(rows.warnings) or None,
-        classes=model.classes.tolist(),
-        **scoring.score(model, rows.X, y),
-    )
+
+    def work(should_stop: ShouldStop) -> ScoreOut:
+        cached = context.models.get(tenant, model_id)
+        model = cached.model
+        rows = read_rows(codec, content, context.settings.limits, model, table)
+        y = check_known_labels(rows.y, len(rows.X), model.classes)
+        return ScoreOut(
+            model_id=cached.id,
+            n_rows=len(rows.X),
+            warnings=list(rows.warnings) or None,
+            classes=model.classes.tolist(),
+            **scoring.score(model, rows.X, y, should_stop),
+        )
+
+    return await context.heavy.run(request, tenant, work)

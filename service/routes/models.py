@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from melm.model import onnx as onnx_file
+from melm.typing import ShouldStop
 from service import examples
 from service.dependencies import (
     Body,
+    Context,
     ContextDep,
     Cursor,
     FitTenant,
@@ -203,12 +206,21 @@ def delete_model(context: ContextDep, tenant: FitTenant, model_id: ModelId) -> N
     summary="Get what a plot of the model shows",
     responses=problems(404, 410, 422),
 )
-def get_plot(
-    context: ContextDep, tenant: PredictTenant, model_id: ModelId, max_points: MaxPoints = plot.DEFAULT_POINTS
+async def get_plot(
+    request: Request,
+    context: ContextDep,
+    tenant: PredictTenant,
+    model_id: ModelId,
+    max_points: MaxPoints = plot.DEFAULT_POINTS,
 ) -> plot.Plot:
     """Densities for one component, scatter with contours and boundary for two, pairs for more."""
+    return await context.heavy.run(request, tenant, partial(described, context, tenant, model_id, max_points))
+
+
+def described(context: Context, tenant: str, model_id: str, max_points: int, should_stop: ShouldStop) -> plot.Plot:
+    """What a plot shows of the model and of the evidence that it has by now."""
     cached = context.models.get(tenant, model_id, with_evidence=True)
-    return plot.describe(cached.model, cached.id, max_points)
+    return plot.describe(cached.model, cached.id, max_points, should_stop)
 
 
 @router.get(
@@ -224,9 +236,16 @@ def get_plot(
         **problems(404, 410, 422),
     },
 )
-def get_plot_svg(
-    context: ContextDep, tenant: PredictTenant, model_id: ModelId, max_points: MaxPoints = plot.DEFAULT_POINTS
+async def get_plot_svg(
+    request: Request,
+    context: ContextDep,
+    tenant: PredictTenant,
+    model_id: ModelId,
+    max_points: MaxPoints = plot.DEFAULT_POINTS,
 ) -> Response:
     """The same as a drawing."""
-    cached = context.models.get(tenant, model_id, with_evidence=True)
-    return Response(plot.draw(plot.describe(cached.model, cached.id, max_points)), media_type="image/svg+xml")
+
+    def work(should_stop: ShouldStop) -> str:
+        return plot.draw(described(context, tenant, model_id, max_points, should_stop))
+
+    return Response(await context.heavy.run(request, tenant, work), media_type="image/svg+xml")

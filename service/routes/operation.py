@@ -45,8 +45,7 @@ async def get_readiness(
 ) -> ReadyOut:
     """Whether requests can be served, and fits worked on."""
     try:
-        await context.watch.ping()
-        health, store_answers = await run_in_threadpool(context.store.workers.health), True
+        health, store_answers = await run_in_threadpool(context.pulse.health), True
     except StoreUnavailable:
         health, store_answers = NOBODY, False
     fits_move = store_answers and bool(health.workers) and health.moving

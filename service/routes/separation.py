@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from threadpoolctl import threadpool_limits
 
-from service.dependencies import ContextDep, FitTenant, ModelId
+from service.dependencies import Context, ContextDep, FitTenant, ModelId
 from service.errors import FieldError, Invalid
 from service.inference.training_rows import separation
 from service.openapi import problems
@@ -23,8 +23,15 @@ router = APIRouter(prefix="/v1/models/{model_id}", tags=["models"])
     "in-sample, as those of the card.",
     responses=problems(400, 404, 410, 413, 415, 422),
 )
-def post_separation(context: ContextDep, tenant: FitTenant, model_id: ModelId, content: SeparationIn) -> SeparationOut:
+async def post_separation(
+    request: Request, context: ContextDep, tenant: FitTenant, model_id: ModelId, content: SeparationIn
+) -> SeparationOut:
     """Divergence and leave-one-out score."""
+    return await context.heavy.run(request, tenant, lambda _: separated(context, tenant, model_id, content))
+
+
+def separated(context: Context, tenant: str, model_id: str, content: SeparationIn) -> SeparationOut:
+    """What the model's training rows say of V."""
     cached = context.models.get(tenant, model_id)
     n_features = len(cached.model.projection)
     if len(content.V) != n_features or len({len(row) for row in content.V}) != 1:

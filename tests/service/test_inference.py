@@ -13,6 +13,7 @@ import pytest
 
 from melm.remote import Client
 from melm.remote.table_body import TableBody
+from melm.typing import ShouldStop
 from service.app import create_app
 from service.cli import main
 from service.inference.model_cache import CachedModel
@@ -152,9 +153,9 @@ def test_little_work_is_done_at_once_and_much_of_it_leaves_the_loop(
 ) -> None:
     threads: list[str] = []
 
-    def predict(cached: CachedModel, rows: Rows) -> Answer:
+    def predict(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
         threads.append(current_thread().name)
-        return predict_labels(cached, rows)
+        return predict_labels(cached, rows, should_stop)
 
     settings = ServiceSettings(redis_url=server.url, model_check_seconds=3600)
     app = create_app(open_engine(settings), CeleryDispatcher(settings), settings)

@@ -36,10 +36,11 @@ def test_metrics_count_requests_and_fits(client: httpx2.Client, dataset_id: str,
     before = client.get("/metrics").text
     samples.fit(client, {"dataset_id": dataset_id, "method": "pca", "validation": None, "force": True})
     client.post(f"/v1/models/{model_id}/predict", json={"X": [[1, 2, 3, 4]]})
+    succeeded = '{status="succeeded"}'
+    n_succeeded = values(before, "melm_fits_total")[succeeded] + 1
+    wait_until(lambda: values(client.get("/metrics").text, "melm_fits_total")[succeeded] == n_succeeded)
     after = client.get("/metrics").text
     assert values(after, "melm_requests_total")[labels] == values(before, "melm_requests_total").get(labels, 0) + 1
-    succeeded = '{status="succeeded"}'
-    assert values(after, "melm_fits_total")[succeeded] == values(before, "melm_fits_total")[succeeded] + 1
     assert values(after, "melm_fit_seconds_count")[""] == values(before, "melm_fit_seconds_count")[""] + 1
     assert values(after, "melm_start_seconds_count")[""] >= 1
     assert values(after, "melm_recoveries_total")[""] >= 0

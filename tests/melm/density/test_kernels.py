@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from melm.density.kernels import Kernels
-from melm.typing import Array
+from melm.typing import Array, ShouldStop
 from tests.melm.density.samples import densities, queries
 
 
@@ -25,7 +25,7 @@ def test_far_rows_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = Kernels.prepare(chosen.rows[0], chosen.smoothing[0])
     looked_at = []
 
-    def count(Q: Array, rows: Array, weights: None) -> Array:
+    def count(Q: Array, rows: Array, weights: None, should_stop: ShouldStop) -> Array:
         looked_at.append(len(rows))
         return np.zeros(len(Q))
 

@@ -1,0 +1,93 @@
+"""Work that may take long: in threads of its own, a few at a time for each tenant, while somebody waits for it.
+
+Everything else, from health to lists, has other threads and so is never behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TypeVar
+
+from fastapi import Request
+
+from melm.plan import Stopped
+from melm.typing import ShouldStop
+from service.errors import Malformed, TooManyRequests, TooMuchWork
+
+T = TypeVar("T")
+
+GLANCE_SECONDS = 0.2  # work that is done by then is not worth a look at its client
+WAITING_PER_TENANT = 100
+
+
+class HeavyWork:
+    """The heavy work of one process."""
+
+    def __init__(self, n_threads: int, deadline_seconds: float) -> None:
+        self._threads = ThreadPoolExecutor(n_threads, "heavy")
+        self._deadline_seconds = deadline_seconds
+        # A tenant has all threads but one, so that the next one's work begins at once.
+        self._turns: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(max(n_threads - 1, 1)))
+        self._n_waiting: defaultdict[str, int] = defaultdict(int)
+
+    async def run(self, request: Request, tenant: str, work: Callable[[ShouldStop], T]) -> T:
+        """Do it in the tenant's turn. It is told to stop when it takes too long, and when its client has gone."""
+        if self._n_waiting[tenant] >= WAITING_PER_TENANT:
+            raise TooManyRequests(retry_after_seconds=1)
+        job = _Job()
+        task = asyncio.create_task(self._in_turn(tenant, work, job))
+        try:
+            await asyncio.wait([task], timeout=GLANCE_SECONDS)
+            if not task.done():
+                gone = asyncio.create_task(disconnected(request))
+                await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
+                gone.cancel()
+            if not task.done():
+                raise Malformed("the client has gone")
+            return task.result()
+        except Stopped:
+            raise TooMuchWork(self._deadline_seconds) from None
+        finally:
+            job.is_wanted = False
+            if not job.has_begun:
+                task.cancel()
+
+    async def _in_turn(self, tenant: str, work: Callable[[ShouldStop], T], job: _Job) -> T:
+        self._n_waiting[tenant] += 1
+        try:
+            await self._turns[tenant].acquire()
+        finally:
+            self._n_waiting[tenant] -= 1
+        try:
+            job.begin(self._deadline_seconds)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, copy_context().run, work, job.should_stop)
+        finally:
+            self._turns[tenant].release()
+
+
+class _Job:
+    """Whether a piece of work has begun, and whether it is to go on."""
+
+    def __init__(self) -> None:
+        self.has_begun = False
+        self.is_wanted = True
+        self._ends_at = float("inf")
+
+    def begin(self, seconds: float) -> None:
+        self.has_begun = True
+        self._ends_at = time.monotonic() + seconds
+
+    def should_stop(self) -> bool:
+        return not self.is_wanted or time.monotonic() > self._ends_at
+
+
+async def disconnected(request: Request) -> None:
+    """Wait until the client of a request, whose body has been read, is gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
