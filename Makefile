@@ -2,6 +2,7 @@
 # PYTHON=python3.12 names the interpreter of a new .venv; ARGS="..." is passed on to the command of the target.
 
 PYTHON ?= python3
+PYTHONS ?= python3.11 python3.12 python3.13
 ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
@@ -11,7 +12,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fe
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test faults fuzz load lint format bench paper audit lock clean
+.PHONY: help up test containers pythons faults fuzz load lint format bench paper audit lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -22,6 +23,19 @@ up: $(READY) ## Start server, worker and API, and print the address (ARGS="--por
 
 test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient")
 	@$(BIN)/pytest -q $(ARGS)
+
+containers: $(READY) ## Build the image and try the deployment on a real engine (ARGS='-m "containers and not long"' is the short form)
+	@$(BIN)/pytest -q -m containers tests/containers $(ARGS)
+
+pythons: $(READY) ## Run the tests of library and worker on each Python that is promised and found (PYTHONS=python3.12)
+	@for python in $(PYTHONS); do \
+		$$python --version 2>/dev/null || { echo "$$python is not on this machine"; continue; }; \
+		folder=.venv/pythons/$$(basename $$python) \
+		&& $(BIN)/uv venv --quiet --clear --no-config --python "$$python" $$folder \
+		&& VIRTUAL_ENV=$$folder $(BIN)/uv pip install --quiet --no-config --require-hashes --requirement requirements-dev.txt \
+		&& VIRTUAL_ENV=$$folder $(BIN)/uv pip install --quiet --no-config --no-deps --editable . \
+		&& $$folder/bin/python -m pytest -q tests/melm tests/worker $(ARGS) || exit 1; \
+	done
 
 faults: $(READY) ## Run every fault scenario and print what each cost (FAULT_REPEATS=3 CHAOS_SECONDS=1800 ARGS="-k server")
 	@FAULT_REPEATS=$${FAULT_REPEATS:-3} $(BIN)/pytest -q -m "" tests/faults $(ARGS)
