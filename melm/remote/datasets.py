@@ -71,6 +71,7 @@ class Datasets:
         delimiter: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
+        sheet: str | None = None,
         missing_values: Sequence[str] = (),
         name: str | None = None,
     ) -> Dataset:
@@ -79,7 +80,7 @@ class Datasets:
         Parameters
         ----------
         file : path or bytes
-            CSV, Parquet, an Arrow stream or npz, as its first bytes tell. A file is read while it is sent.
+            CSV, Excel, Parquet, an Arrow stream or npz, as its first bytes tell. A file is read while it is sent.
         target : str or None
             The column of labels.
         columns : mapping or None
@@ -89,6 +90,8 @@ class Datasets:
             Whether gaps are taken, as they are by default, or are an error.
         delimiter, decimal, encoding : str or None
             How CSV is written, where that is not found out.
+        sheet : str or None
+            The sheet of a workbook, the first with cells by default.
         missing_values : sequence of str
             What stands for a gap in CSV beside the usual.
         """
@@ -100,6 +103,7 @@ class Datasets:
             delimiter=delimiter,
             decimal=decimal,
             encoding=encoding,
+            sheet=sheet,
             missing_values=list(missing_values) or None,
             name=name,
         )
@@ -114,6 +118,7 @@ class Datasets:
         delimiter: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
+        sheet: str | None = None,
         missing_values: Sequence[str] = (),
     ) -> Reading:
         """What `upload` or `upload_file` with the same options would read; of a large CSV file its beginning tells."""
@@ -134,6 +139,7 @@ class Datasets:
             delimiter=delimiter,
             decimal=decimal,
             encoding=encoding,
+            sheet=sheet,
             missing_values=list(missing_values) or None,
         )
         return Reading.of(document)

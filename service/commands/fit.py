@@ -124,6 +124,7 @@ def fit_there(options: argparse.Namespace, file: TableFile) -> None:
             delimiter=file.written.delimiter,
             decimal=file.written.decimal,
             encoding=file.written.encoding,
+            sheet=file.written.sheet,
             missing_values=file.written.missing_values,
         )
         fit = submit(client, dataset, options)

@@ -50,11 +50,14 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
     """A table, and which of its columns holds labels."""
-    command.add_argument("table", metavar="FILE", help="CSV with a header row, npz or Parquet; - reads standard input")
+    command.add_argument(
+        "table", metavar="FILE", help="CSV with a header row, Excel, npz or Parquet; - reads standard input"
+    )
     command.add_argument("--target", metavar="COLUMN", **target)
     written = command.add_argument_group("how CSV is written, where that is not found out")
     written.add_argument("--delimiter", metavar="CHAR", help="what separates cells")
     written.add_argument("--decimal", metavar="CHAR", help="what stands before decimals")
+    written.add_argument("--sheet", metavar="NAME", help="of an Excel workbook; the first with cells by default")
     written.add_argument("--encoding", metavar="NAME", help="of the file, such as cp1252")
     written.add_argument(
         "--missing-values", metavar="TEXT", action="append", default=[], help="stands for a gap; may be repeated"

@@ -46,5 +46,5 @@ class ServiceModel:
 
 def written(file: TableFile) -> dict[str, Any]:
     """How the file is written, as far as that was said."""
-    options = {name: getattr(file.written, name) for name in ("target", "delimiter", "decimal", "encoding")}
+    options = {name: getattr(file.written, name) for name in ("target", "delimiter", "decimal", "encoding", "sheet")}
     return {**options, "missing_values": list(file.written.missing_values)}

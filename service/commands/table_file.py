@@ -38,11 +38,12 @@ class TableFile:
         path: str = options.table
         self.name = "standard input" if path == "-" else path
         self.content = sys.stdin.buffer.read() if path == "-" else read_bytes(path)
-        self._codec = codec_of(self.name, self.content)
+        self._codec = codec_of(self.content)
         self.written = ReadOptions(
             delimiter=options.delimiter,
             decimal=options.decimal,
             encoding=options.encoding,
+            sheet=options.sheet,
             missing_values=tuple(options.missing_values),
             columns=dict(getattr(options, "columns", ())),
             target=options.target,
@@ -70,7 +71,7 @@ class TableFile:
             return inspect_here(self._codec, self.content, self.written)
         from melm.remote import Client
 
-        written = {name: value for name, value in asdict(self.written).items() if name not in ("sheet", "others")}
+        written = {name: value for name, value in asdict(self.written).items() if name != "others"}
         with Client(url) as client:
             return asdict(client.inspect(self.content, **written))
 
@@ -136,9 +137,6 @@ def read_bytes(path: str) -> bytes:
         raise CommandError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def codec_of(name: str, content: bytes) -> Codec:
+def codec_of(content: bytes) -> Codec:
     """What reads a file that begins like this; CSV where nothing says otherwise."""
-    found = format_of(content[:HEAD_BYTES])
-    if found.media_type not in CODECS:
-        raise CommandError(f"{name}: {found.name} files cannot be read; send CSV, npz, Arrow or Parquet")
-    return CODECS[found.media_type]
+    return CODECS[format_of(content[:HEAD_BYTES]).media_type]

@@ -13,7 +13,7 @@ from melm.tables.options import ReadOptions
 from melm.tables.roles import Role
 from melm.tables.table import Cell, Table
 from service.errors import FieldError, Invalid, escape
-from service.intake.formats import CODECS, Content, Limits, arrow, csv, json
+from service.intake.formats import CODECS, Content, Limits, arrow, csv, excel, json
 from service.intake.formats.table import Array, cell_errors, check_size, labels_of
 from service.intake.sandbox import decoder
 
@@ -47,6 +47,12 @@ def read_cells(media_type: str, body: Content, limits: Limits, options: ReadOpti
 def read_csv(body: Content, limits: Limits, options: ReadOptions) -> Cells:
     """CSV in the dialect that it is found in."""
     return Cells(csv.read_table(body, limits, options))
+
+
+def read_excel(body: Content, limits: Limits, options: ReadOptions) -> Cells:
+    """A sheet of a workbook, by the reader of CSV."""
+    sheet, written = excel.open_sheet(body, limits, options)
+    return read_csv(sheet, limits, written)
 
 
 def read_json(body: Content, limits: Limits, options: ReadOptions) -> Cells | None:
@@ -129,4 +135,5 @@ READERS: dict[str, Callable[[Content, Limits, ReadOptions], Cells | None]] = {
     CODECS["text/csv"].media_type: read_csv,
     arrow.STREAM.media_type: read_arrow("arrow"),
     arrow.PARQUET.media_type: read_arrow("parquet"),
+    excel.EXCEL.media_type: read_excel,
 }

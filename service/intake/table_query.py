@@ -27,6 +27,7 @@ def get_options(
     ] = None,
     decimal: Annotated[Literal[".", ","] | None, Query(description="What stands before decimals in CSV.")] = None,
     encoding: Annotated[str | None, Query(description=f"Of CSV: {', '.join(ENCODINGS)}.")] = None,
+    sheet: Annotated[str | None, Query(description="The sheet of a workbook; the first with cells by default.")] = None,
     missing_values: Annotated[
         list[str], Query(description="What stands for a gap in CSV, beside NA, NaN, null, ? and nothing.")
     ] = [],  # noqa: B006 - FastAPI copies it
@@ -38,6 +39,7 @@ def get_options(
         delimiter=delimiter,
         decimal=decimal,
         encoding=encoding,
+        sheet=sheet,
         missing_values=tuple(missing_values),
         missing=missing,
     )
@@ -49,6 +51,7 @@ def parse_query(query: QueryParams) -> ReadOptions:
         delimiter=query.get("delimiter"),
         decimal=query.get("decimal"),
         encoding=query.get("encoding"),
+        sheet=query.get("sheet"),
         missing_values=tuple(query.getlist("missing_values")),
         target=query.get("target"),
     )
@@ -77,6 +80,7 @@ CSV_PARAMETERS: list[dict[str, Any]] = [
         "delimiter": "What separates the cells of CSV.",
         "decimal": "What stands before decimals in CSV.",
         "encoding": f"Of CSV: {', '.join(ENCODINGS)}.",
+        "sheet": "The sheet of a workbook; the first with cells by default.",
         "missing_values": "What stands for a gap in CSV.",
     }.items()
 ] + [RAW]

@@ -23,6 +23,7 @@ from service.intake import formats as codecs
 from service.intake.cells import Cells, read_cells
 from service.intake.formats import Codec, Limits
 from service.intake.formats.csv import CSV, PIECE_BYTES, TableReader, inspect_csv
+from service.intake.formats.excel import EXCEL, open_sheet
 from service.intake.formats.table import SPILL_BYTES, Array
 from service.intake.inspection import check_training_data, label_errors
 from worker.store.errors import StoreFull
@@ -83,6 +84,9 @@ class Reception:
         media_type = self._codec.media_type
         if self._codec is CSV:
             return inspect_csv(content, self._limits, self._options, is_complete)
+        if self._codec is EXCEL:
+            sheet, written = open_sheet(content, self._limits, self._options)
+            return replace(inspect_csv(sheet, self._limits, written, is_complete=True), media_type=media_type)
         cells = read_cells(media_type, content, self._limits, self._options)
         if cells is not None:
             options = replace(self._options, columns={**self._options.columns, **cells.columns})

@@ -11,6 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from melm.tables.files import EXCEL, FORMATS
 from melm.typing import ShouldStop, never
 from service import examples
 from service.dependencies import Body, ContextDep, ModelId, PredictTenant, authorize, get_body, get_context
@@ -29,6 +30,7 @@ router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 
 INLINE_BYTES = 4096  # bodies up to this size may be answered at once, where a thread would cost more than the work
 INLINE_WORK = 2**22  # bytes of a body times kernels of a model up to which they are: about a millisecond
+WRITTEN = (CODECS["text/csv"], CODECS[EXCEL.media_type])  # whose reading a query may guide
 CHARSET = {"text/csv": "; charset=utf-8"}
 HEADERS = {kind: [(b"content-type", (kind + CHARSET.get(kind, "")).encode()), (b"vary", b"Accept")] for kind in CODECS}
 MAX_HEADER = 6000  # what proxies let through
@@ -51,7 +53,7 @@ async def respond(
     reader = codec_for_body(request.headers.get("content-type"))
     writer = codec_for_answer(request.headers.get("accept"), default=reader)
     is_raw = parse_raw(request.query_params)
-    written = parse_query(request.query_params) if reader.media_type == "text/csv" else FOUND_OUT
+    written = parse_query(request.query_params) if reader in WRITTEN else FOUND_OUT
 
     def work(cached: CachedModel, should_stop: ShouldStop = never) -> tuple[bytes, Answer]:
         rows = read_rows(reader, content, context.settings.limits, cached.model, written)
@@ -60,7 +62,8 @@ async def respond(
             answer = replace(answer, is_raw=True)
         return writer.encode(answer), answer
 
-    cached = context.models.peek(tenant, model_id) if len(content) <= INLINE_BYTES else None
+    is_light = len(content) <= INLINE_BYTES and FORMATS[reader.media_type].is_memory_safe  # others wait for a process
+    cached = context.models.peek(tenant, model_id) if is_light else None
     if cached is not None and len(content) * cached.n_kernels <= INLINE_WORK:
         encoded, answer = work(cached)
     else:

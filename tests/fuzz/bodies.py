@@ -6,6 +6,7 @@ import io
 import json
 import struct
 import zipfile
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,16 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from tests.workbooks import Cell, workbook
+
 ROWS = np.arange(24.0).reshape(8, 3) ** 1.5
 LABELS = np.array(["a", "b"] * 4)
 COLUMNS = {"width": ROWS[:, 0], "height": ROWS[:, 1], "color": ["red", "blue", None, "red"] * 2, "y": LABELS}
+SHEET: list[list[Cell]] = [
+    ["width", "color", "day", "y"],
+    [1.5, "red", date(2024, 1, 5), "a"],
+    [2, None, None, "b"],
+] * 2
 DEEP = 20_000
 LONG = 200_000
 MESSAGE_HEADER, SCHEMA_FIELDS = 2, 1  # field numbers in Message.fbs and Schema.fbs of Arrow
@@ -133,6 +141,10 @@ SOUND: dict[str, list[bytes]] = {
         parquet_of(pa.table(COLUMNS)),
         parquet_of(pa.table({"width": ROWS[:, 0], "y": LABELS}), compression="none", use_dictionary=False),
     ],
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": [
+        workbook({"a": SHEET}),
+        workbook({"a": [], "b": [["title"], [], *SHEET]}, first_column=1),
+    ],
 }
 HOSTILE: dict[str, list[bytes]] = {
     "application/json": [
@@ -240,5 +252,17 @@ HOSTILE: dict[str, list[bytes]] = {
         parquet_of(of_types(*[pa.null()] * 200, n_rows=10_000)),
         parquet_of(of_types(pa.list_(pa.float64()), pa.struct([("a", pa.int8())]), pa.decimal128(38, 3), pa.binary())),
         parquet_of(pa.table({"": [1.0], "/~": [2.0]})),
+    ],
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": [
+        b"",
+        b"PK\x03\x04",
+        archive({"X": npy(ROWS)}),
+        workbook({}),
+        workbook({"a": []}),
+        workbook({"a": [["x" * LONG]]}),
+        workbook({"a": [["a", "a"], [1, 2]]}),
+        workbook({"a": [["x"]]}, first_column=16_000, first_row=1_000_000),
+        workbook({"a": [["width", "y"]] + [[None, None]] * 1000}),
+        workbook({"a": [[1e308, -1e308, 5e-324], ["\x00", "\ud7ff", "=1+1"]]}),
     ],
 }

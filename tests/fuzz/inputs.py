@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from tests.fuzz import bodies
+from tests.workbooks import workbook
 
 Bodies = st.SearchStrategy[bytes]
 
@@ -133,6 +135,18 @@ def csv_bodies(draw: st.DrawFn) -> bytes:
     return text.encode(draw(st.sampled_from(["utf-8", "utf-16", "cp1252"])), errors="replace")
 
 
+@st.composite
+def workbooks(draw: st.DrawFn) -> bytes:
+    """Sheets of odd cells, anywhere."""
+    numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**70), 2**70)
+    days = st.dates(date(1900, 1, 1), date(2200, 1, 1)) | st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1))
+    cells = st.none() | st.sampled_from(CELLS).filter(str.isprintable) | numbers | st.booleans() | days
+    sheets = st.lists(st.lists(cells, max_size=4), max_size=6)
+    names = st.sampled_from(["a", "b", "long name"])
+    place = st.integers(0, 30)
+    return workbook(draw(st.dictionaries(names, sheets, min_size=1, max_size=2)), draw(place), draw(place))
+
+
 DESCRIPTIONS = [
     "<f8",
     ">f8",
@@ -212,6 +226,7 @@ BUILT: dict[str, Bodies] = {
     "application/x-npz": npz_bodies(),
     "application/vnd.apache.arrow.stream": arrow_tables().map(lambda table: written(table, bodies.stream_of)),
     "application/vnd.apache.parquet": arrow_tables().map(lambda table: written(table, bodies.parquet_of)),
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": workbooks(),
 }
 
 

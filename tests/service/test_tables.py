@@ -17,6 +17,7 @@ from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import file as model_file
 from melm.plan import run_plan
 from tests.service import samples
+from tests.workbooks import Cell, workbook
 
 CSV = {"Content-Type": "text/csv"}
 HEADER = ["Nr", "Größe", "Farbe", "PLZ", "Bemerkung", "Gewicht, kg", "Befund"]
@@ -231,3 +232,32 @@ def test_the_report_shows_the_columns_with_their_gaps(client: httpx2.Client, mes
     report = client.get(f"/v1/models/{messy['model_id']}/report", headers={"Accept": "text/html"}).text
     assert "Größe" in report
     assert f"{9 / N_ROWS:.1%}" in report
+
+
+EXCEL = {"Content-Type": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
+
+
+def sheet_of(rows: list[list[str]]) -> bytes:
+    """The messy table as somebody keeps it in Excel: below a title, and not in the first column."""
+    above: list[list[Cell]] = [["Befunde 2024"], [], [*HEADER]]
+    return workbook({"Notizen": [["nichts", "hier"]], "Daten": [*above, *rows]}, first_column=1)
+
+
+def test_a_workbook_is_the_same_dataset_as_the_file(client: httpx2.Client, messy: dict[str, Any]) -> None:
+    body, params = sheet_of(messy_rows()), {"target": "Befund", "sheet": "Daten"}
+    created = client.post("/v1/datasets", params=params, content=body, headers=EXCEL)
+    assert (created.status_code, created.json()["id"]) == (200, messy["dataset"]["id"]), created.text
+    reading = client.post("/v1/datasets", params={**params, "dry_run": "true"}, content=body, headers=EXCEL).json()
+    assert (reading["media_type"], reading["n_rows"]) == (EXCEL["Content-Type"], N_ROWS)
+    wrong = client.post("/v1/datasets?target=Befund&sheet=Tabelle1", content=body, headers=EXCEL)
+    assert wrong.json()["errors"][0]["fix"] == "sheets: 'Notizen', 'Daten'"
+
+
+def test_a_workbook_is_answered_in_csv(client: httpx2.Client, messy: dict[str, Any]) -> None:
+    path = f"/v1/models/{messy['model_id']}/predict"
+    expected = client.post(path, content=messy_csv(messy_rows()), headers=CSV)
+    answer = client.post(f"{path}?sheet=Daten", content=sheet_of(messy_rows()), headers=EXCEL)
+    assert answer.headers["Content-Type"].startswith("text/csv")
+    assert answer.content == expected.content
+    refused = client.post(path, content=b"{}", headers={"Accept": EXCEL["Content-Type"]} | CSV)
+    assert refused.status_code == 406

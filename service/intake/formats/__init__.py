@@ -7,12 +7,11 @@ never unpickles, and reports everything that is wrong with a body at once.
 from __future__ import annotations
 
 from service.errors import NotAcceptable, UnsupportedMediaType
-from service.intake.formats import arrow, csv, json, npy
+from service.intake.formats import arrow, csv, excel, json, npy
 from service.intake.formats.table import Answer, Codec, Content, Limits, Table
 
-CODECS: dict[str, Codec] = {
-    codec.media_type: codec for codec in (json.JSON, csv.CSV, npy.NPY, npy.NPZ, arrow.STREAM, arrow.PARQUET)
-}
+READ_AND_WRITTEN = (json.JSON, csv.CSV, npy.NPY, npy.NPZ, arrow.STREAM, arrow.PARQUET)
+CODECS: dict[str, Codec] = {codec.media_type: codec for codec in (*READ_AND_WRITTEN, excel.EXCEL)}
 
 JSON_ONLY = frozenset({json.JSON.media_type})
 
@@ -29,11 +28,14 @@ def codec_for_body(content_type: str | None, supported: frozenset[str] = frozens
 
 def codec_for_answer(accept: str | None, default: Codec = json.JSON) -> Codec:
     """The codec that the Accept header likes best; `default` where it does not matter to the client."""
+    if default is excel.EXCEL:
+        default = csv.CSV
     if accept is None or accept == "*/*":
         return default
-    media_type = preferred(accept, [default.media_type, *CODECS])
+    offered = [codec.media_type for codec in READ_AND_WRITTEN]
+    media_type = preferred(accept, [default.media_type, *offered])
     if media_type is None:
-        raise NotAcceptable(accept, sorted(CODECS))
+        raise NotAcceptable(accept, sorted(offered))
     return CODECS[media_type]
 
 

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from melm.tables import arrow
+from melm.tables import arrow, excel
 from melm.tables.arrow import ArrowError, Buffer, CheckSize, MakeRoom, NotArrow
+from melm.tables.excel import ExcelError, NotExcel
 from melm.tables.table import Table
 from melm.typing import Array
 from service.intake.sandbox import seccomp
@@ -45,6 +46,7 @@ class Task:
     memory_bytes: int  # beyond what the warm process takes
     output_bytes: int
     seconds: int
+    sheet: str | None  # of a workbook
     max_rows: int
     max_columns: int
     max_cells: int
@@ -65,10 +67,12 @@ def run(task: Task, body: int, output: int, reply: int) -> None:
         answer = decode(task, data, room)
     except Oversized as error:
         answer = {"oversized": error.args}
-    except NotArrow as error:
+    except (NotArrow, NotExcel) as error:
         answer = {"malformed": str(error)}
     except ArrowError as error:
         answer = {"problems": error.problems[:100]}
+    except ExcelError as error:
+        answer = {"problems": [(None, str(error), error.advice)]}
     except MemoryError:
         answer = {"out_of_memory": True}
     except BaseException as error:  # whatever a decoder raises on bytes made to break it
@@ -116,6 +120,9 @@ def decode(task: Task, data: memoryview, room: mmap.mmap) -> dict[str, Any]:
             room.madvise(MADV_POPULATE_WRITE, 0, 8 * shape[0] * shape[1])
         return np.frombuffer(room, np.float64, shape[0] * shape[1]).reshape(shape)
 
+    if task.reader == "excel":
+        text = excel.to_csv(data, task.sheet)
+        return {"text": fill(room, 0, text)}
     table = READERS[task.reader](data, task.text, check_size, make_room)
     header = {
         "n_rows": len(table),
@@ -126,8 +133,13 @@ def decode(task: Task, data: memoryview, room: mmap.mmap) -> dict[str, Any]:
     }
     begin = table.numbers.nbytes + table.codes.nbytes
     room[table.numbers.nbytes : begin] = table.codes.tobytes()
-    text = json.dumps(header).encode()
-    if begin + len(text) > len(room):
+    return {"header": [begin, fill(room, begin, json.dumps(header).encode())]}
+
+
+def fill(room: mmap.mmap, begin: int, content: bytes) -> int:
+    """Write to the room; answers where the content ends."""
+    end = begin + len(content)
+    if end > len(room):
         raise MemoryError
-    room[begin : begin + len(text)] = text
-    return {"header": [begin, begin + len(text)]}
+    room[begin:end] = content
+    return end

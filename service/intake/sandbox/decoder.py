@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 
 from melm.tables.arrow import ArrowError, NotArrow, new_matrix
+from melm.tables.excel import ExcelError, NotExcel, to_csv
 from melm.tables.table import NO_CATEGORY, Table
 from service.errors import FieldError, Invalid, Malformed, escape
 from service.intake.formats.table import SPILL_BYTES, Content, Limits, check_size
@@ -58,6 +59,7 @@ class Reply(msgspec.Struct, forbid_unknown_fields=True):
 
     header: tuple[int, int] | None = None  # where it begins in the output, and where it ends
     malformed: str | None = None
+    text: int | None = None  # how many bytes of the output are the CSV of a workbook
     problems: list[tuple[str | None, str, str | None]] | None = None  # column, fault, fix
     oversized: tuple[int, int] | None = None  # rows and columns
     out_of_memory: bool = False
@@ -88,6 +90,23 @@ class Sandbox:
 
     def decode(self, reader: str, body: Content, limits: Limits, text: Collection[str] = ()) -> Table:
         """The table of a body; `text` names columns that are text whatever they hold."""
+        with self._reply(reader, body, limits, text=text) as (output, reply):
+            if reply.header is None:
+                raise nonsense()
+            return read_table(output, reply.header, limits)
+
+    def convert(self, body: Content, limits: Limits, sheet: str | None) -> Content:
+        """The sheet of a workbook as CSV."""
+        with self._reply("excel", body, limits, sheet=sheet) as (output, reply):
+            if reply.text is None or not 0 < reply.text <= os.fstat(output).st_size:
+                raise nonsense()
+            return memoryview(mmap.mmap(output, reply.text, access=mmap.ACCESS_COPY))
+
+    @contextmanager
+    def _reply(
+        self, reader: str, body: Content, limits: Limits, text: Collection[str] = (), sheet: str | None = None
+    ) -> Iterator[tuple[int, Reply]]:
+        """The output of a child that was content with the body, and what it says of it."""
         n_bytes = len(memoryview(body).cast("B"))
         task = Task(
             reader=reader,
@@ -95,14 +114,14 @@ class Sandbox:
             memory_bytes=MEMORY_BYTES + MEMORY_PER_BYTE * n_bytes,
             output_bytes=8 * limits.cells + MEMORY_BYTES + MEMORY_PER_BYTE * n_bytes,
             seconds=SECONDS + n_bytes // BYTES_PER_SECOND,
+            sheet=sheet,
             max_rows=limits.rows,
             max_columns=limits.columns,
             max_cells=limits.cells,
         )
         with self._free, unnamed_file(n_bytes) as source, unnamed_file(n_bytes) as output:
             write_all(source, body)
-            answer = self._patiently(task, source, output)
-            return read_table(output, check_reply(answer, task, limits), limits)
+            yield output, check_reply(self._patiently(task, source, output), task, limits)
 
     @property
     def warm_pid(self) -> int | None:
@@ -214,8 +233,8 @@ def read_until(file: int, deadline: float) -> bytes:
     return b""
 
 
-def check_reply(answer: bytes | int, task: Task, limits: Limits) -> tuple[int, int]:
-    """Where the header is, once the child has answered with one; otherwise what went wrong."""
+def check_reply(answer: bytes | int, task: Task, limits: Limits) -> Reply:
+    """What a child says that has left something in the output; otherwise what went wrong."""
     if isinstance(answer, int):
         logger.warning("a decoder died", extra={"reader": task.reader, "exit_code": answer})
         if -answer in (signal.SIGKILL, signal.SIGXCPU):
@@ -235,9 +254,7 @@ def check_reply(answer: bytes | int, task: Task, limits: Limits) -> tuple[int, i
         raise refusal(reply.problems)
     if reply.malformed is not None:
         raise Malformed(f"the body {reply.malformed}")
-    if reply.header is None:
-        raise nonsense()
-    return reply.header
+    return reply
 
 
 def read_table(output: int, place: tuple[int, int], limits: Limits) -> Table:
@@ -310,3 +327,15 @@ def decode(reader: str, body: Content, limits: Limits, text: Collection[str] = (
         raise Malformed(f"the body {error.problems[0][1]}") from None
     except ArrowError as error:
         raise refusal(error.problems) from None
+
+
+def convert(body: Content, limits: Limits, sheet: str | None) -> Content:
+    """The sheet of a workbook as CSV; one of one's own is converted in this process."""
+    if not limits.are_for_own_files:
+        return SANDBOX.convert(body, limits, sheet)
+    try:
+        return to_csv(body, sheet)
+    except NotExcel as error:
+        raise Malformed(f"the body {error}") from None
+    except ExcelError as error:
+        raise refusal([(None, str(error), error.advice)]) from None

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -24,10 +25,10 @@ from melm.tables import arrow
 from service.errors import Invalid, Malformed, RequestError
 from service.intake.formats.table import Limits
 from service.intake.sandbox import decoder
-from service.intake.sandbox.child import Task
 from service.intake.sandbox.decoder import Sandbox
 from tests.fuzz.bodies import parquet_of, stream_of
 from tests.servers import ROOT, wait_until
+from tests.workbooks import workbook
 
 LIMITS = Limits(bytes=1 << 24, rows=1_000_000, columns=100)
 TABLE = pa.table({"width": [1.5, None, 3.0], "color": ["red", None, "blue"]})
@@ -268,12 +269,22 @@ class TestLies:
 
     @pytest.mark.parametrize(
         "answer",
-        [b"", b"{}", b"\xff", b'{"header": [1]}', b'{"header": 5}', b'{"oversized": [1, 1]}', b'{"problems": [[]]}'],
+        [
+            b"",
+            b"{}",
+            b"\xff",
+            b'{"header": [1]}',
+            b'{"header": 5}',
+            b'{"text": -1}',
+            b'{"oversized": [1, 1]}',
+            b'{"problems": [[]]}',
+        ],
     )
-    def test_an_answer_without_sense(self, answer: bytes) -> None:
-        task = Task("arrow", [], 1, 1, 1, 1, 1, 1)
-        with pytest.raises(RequestError):
-            decoder.check_reply(answer, task, LIMITS)
+    def test_an_answer_without_sense(self, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Sandbox, "_patiently", lambda *_: answer or 0)
+        for ask in (lambda: Sandbox().decode("arrow", b"", LIMITS), lambda: Sandbox().convert(b"", LIMITS, None)):
+            with pytest.raises(RequestError):
+                ask()
 
 
 ATTEMPTS = {
@@ -293,7 +304,7 @@ ATTEMPTS = {
 def test_a_child_can_do_nothing_but_compute(attempt: str) -> None:
     program = (
         "import os, resource, socket, threading; from service.intake.sandbox import child;"
-        f"child.confine(child.Task('arrow', [], 10**9, 10**6, 10, 1, 1, 1)); {attempt}"
+        f"child.confine(child.Task('arrow', [], 10**9, 10**6, 10, None, 1, 1, 1)); {attempt}"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
@@ -305,7 +316,7 @@ def test_a_child_can_do_nothing_but_compute(attempt: str) -> None:
 def test_limits_hold_where_there_is_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "import resource; from service.intake.sandbox import child, seccomp; seccomp.restrict = lambda: False;"
-        "child.confine(child.Task('arrow', [], 10**8, 10**6, 10, 1, 1, 1)); bytearray(2 * 10**8)"
+        "child.confine(child.Task('arrow', [], 10**8, 10**6, 10, None, 1, 1, 1)); bytearray(2 * 10**8)"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert "MemoryError" in done.stderr
@@ -321,6 +332,33 @@ def test_malformed_bodies_say_what_they_are_not(sandbox: Sandbox) -> None:
     with pytest.raises(Invalid) as caught:
         sandbox.decode("arrow", stream_of(pa.table({"a/b": [[1]]})), LIMITS)
     assert caught.value.errors[0].pointer == "/a~1b"
+
+
+def test_a_sheet_of_a_workbook_is_csv(sandbox: Sandbox) -> None:
+    body = workbook({"a": [], "b": [["name", "size"], ["x", 1.5]]})
+    assert bytes(sandbox.convert(body, LIMITS, None)) == b"name,size\nx,1.5\n"
+    with pytest.raises(Invalid) as caught:
+        sandbox.convert(body, LIMITS, "c")
+    assert caught.value.errors[0].fix == "sheets: 'a', 'b'"
+    for other in (b"", b"no such thing", body[:-50]):
+        with pytest.raises(Malformed, match="not an Excel workbook"):
+            sandbox.convert(other, LIMITS, None)
+
+
+def test_a_workbook_that_is_a_bomb(sandbox: Sandbox) -> None:
+    bomb = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(workbook({"a": [["x"]]}))) as found,
+        zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in found.namelist():
+            content = found.read(name)
+            if name.endswith("sheet1.xml"):
+                content = content.replace(b"</row>", b"</row>" + b'<row><c t="str"><v>x</v></c></row>' * 4_000_000)
+            archive.writestr(name, content)
+    with pytest.raises(Invalid):
+        sandbox.convert(bomb.getvalue(), LIMITS, None)
+    assert len(sandbox.decode("parquet", parquet_of(TABLE), LIMITS)) == 3
 
 
 def test_compressed_streams_are_read(sandbox: Sandbox) -> None:

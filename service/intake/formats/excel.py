@@ -1,0 +1,24 @@
+"""Excel workbooks: a sheet becomes CSV in the sandbox, and is read as that. Answers to workbooks are CSV."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from melm.tables import files
+from melm.tables.options import ReadOptions
+from service.intake.formats import csv
+from service.intake.formats.table import Codec, Content, Limits, Table
+from service.intake.sandbox import decoder
+
+
+def open_sheet(body: Content, limits: Limits, options: ReadOptions) -> tuple[Content, ReadOptions]:
+    """A sheet as CSV, and how that is to be read."""
+    return decoder.convert(body, limits, options.sheet), replace(options, delimiter=",", encoding="utf-8")
+
+
+def decode(body: Content, limits: Limits, target: str | None = None) -> Table:
+    """The matrix in the first sheet."""
+    return csv.decode(decoder.convert(body, limits, None), limits, target)
+
+
+EXCEL = Codec(files.EXCEL.media_type, decode, csv.encode)
