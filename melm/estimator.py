@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -26,6 +26,7 @@ from melm.data.labeled import (
     check_positive,
     check_whole,
 )
+from melm.data.taken import canonical
 from melm.density.projected import Priors, class_priors
 from melm.fitting import GAMMAS, Fitting, SelectStartBy
 from melm.local import Callback, Task, run_locally
@@ -38,7 +39,7 @@ from melm.search.climb import StartResult, StoppingReason
 from melm.search.path import ITERATIONS, RIDGES, Path
 from melm.search.race import Search
 from melm.search.regularization import Regularization
-from melm.typing import Array
+from melm.typing import Array, Matrix
 
 MAX_ITERATIONS = 1000  # without a path
 
@@ -108,6 +109,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has column names
 
+    Notes
+    -----
+    Rows may be a sparse matrix of scipy, which is never made dense. Where features are more than rows, the fit is done
+    in the span of the rows, which is exact. Where both are more than 2,000, or the rows are sparse and more than the
+    features, of which there are more than 500, it is done in 500 directions: the class means and the leading ones.
+
     References
     ----------
     Czarnecki, Jozefowicz, Tabor: Maximum Entropy Linear Manifold for Learning Discriminative Low-Dimensional
@@ -159,9 +166,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.n_jobs = n_jobs
         self.callback = callback
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def fit(self, X: Matrix, y: npt.ArrayLike) -> Self:
         """Find the projection of X that separates the classes of y, and fit their densities in it."""
-        rows, labels = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        given, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
+        )
+        rows = canonical(given)
         codes, classes = check_labels(labels)
         names = getattr(self, "feature_names_in_", None)
         data = Labeled(rows, codes, classes, None if names is None else names.tolist())
@@ -183,22 +193,22 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             )
         return self
 
-    def transform(self, X: npt.ArrayLike) -> Array:
+    def transform(self, X: Matrix) -> Array:
         """The rows of X in the projected space (n_samples, n_components)."""
         checked = self._check(X)
         return self.model_.transform(checked)
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+    def predict(self, X: Matrix) -> npt.NDArray[Any]:
         """The most probable class of each row."""
         checked = self._check(X)
         return self.model_.predict(checked)
 
-    def predict_proba(self, X: npt.ArrayLike) -> Array:
+    def predict_proba(self, X: Matrix) -> Array:
         """P(class | row), columns in the order of `classes_`."""
         checked = self._check(X)
         return self.model_.predict_proba(checked)
 
-    def log_density(self, X: npt.ArrayLike) -> Array:
+    def log_density(self, X: Matrix) -> Array:
         """Log density of all classes together at each row: low where a row is far from all training data."""
         checked = self._check(X)
         return self.model_.log_density(checked)
@@ -251,9 +261,14 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     def _n_features_out(self) -> int:
         return int(self.projection_.shape[1])
 
-    def _check(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check(self, X: Matrix) -> Matrix:
         check_is_fitted(self)
-        checked: npt.NDArray[Any] = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        checked: Matrix = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return checked
 
     def fitting(self, n_features: int) -> Fitting:

@@ -20,6 +20,7 @@ from melm.evidence.card import (
     describe_data,
     describe_density,
     describe_projection,
+    describe_reduction,
     describe_separation,
     describe_software,
     describe_starts,
@@ -116,7 +117,7 @@ class Fitting:
         projection = problem.canonical(self._choose(problem, gamma, found).projection)
         densities = class_densities(problem, projection, gamma, self.priors)
         X, codes = data.held_out(resamples)
-        posteriors = densities.log_posteriors((X - problem.rows.center) @ projection)
+        posteriors = densities.log_posteriors(problem.rows.place(X, projection))
         return balanced_accuracy(codes, posteriors.argmax(axis=1))
 
     def _choose(self, problem: Problem, gamma: float, found: Found) -> StartResult:
@@ -206,6 +207,7 @@ def assemble(
         gamma=gamma,
         priors=densities.priors.tolist(),
         data=describe_data(problem, data.classes),
+        reduction=describe_reduction(problem),
         **describe_projection(problem, projection, loadings, feature_names),
         **({"columns": None} if encoder is None else describe_columns(problem, projection, loadings, encoder)),
         in_sample=_in_sample(problem, projection, gamma, densities, in_full=not resamples),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
 AnyArray: TypeAlias = npt.NDArray[Any]
+Matrix: TypeAlias = Any  # rows of features: a dense array, or a sparse one in CSR form
 ShouldStop: TypeAlias = Callable[[], bool]  # asked now and then by what takes long
 
 

@@ -15,10 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from melm.data.covariance import CovarianceKind
 from melm.data.problem import Problem
 from melm.data.spread import Spread
+from melm.data.taken import canonical
 from melm.plan import Fold, NothingFitted, Resamples, Selection, hold_out, select
 from melm.tables.encoding import Encoder, needs_encoder
 from melm.tables.table import Table
-from melm.typing import Array
+from melm.typing import Array, Matrix
 
 KEPT_BYTES = 2**28  # of prepared problems
 
@@ -31,7 +32,7 @@ class Labeled:
     and each fold has its own.
     """
 
-    X: npt.NDArray[Any]  # (n, d), float64 or float32
+    X: Matrix  # (n, d), float64 or float32; sparse as CSR
     codes: npt.NDArray[np.intp]  # (n,), 0..C-1
     classes: npt.NDArray[Any]  # (C,), labels in order
     feature_names: list[str] | None = None
@@ -47,15 +48,17 @@ class Labeled:
     @classmethod
     def check(
         cls,
-        X: npt.ArrayLike,
+        X: Matrix,
         y: npt.ArrayLike,
         feature_names: list[str] | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Labeled:
         """Labeled rows from what a user gave. A row of weight zero is no row."""
-        checked = check_array(X, dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
+        checked = canonical(
+            check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
+        )
         check_consistent_length(checked, y)
-        weights = check_weights(sample_weight, len(checked))
+        weights = check_weights(sample_weight, checked.shape[0])
         if weights is not None:
             counting = weights > 0
             checked, y, weights = checked[counting], column_or_1d(y, warn=True)[counting], weights[counting]
@@ -113,14 +116,14 @@ class Labeled:
 
     def training(
         self, resamples: Resamples, encoded_for: Resamples | None = None
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    ) -> tuple[Matrix, npt.NDArray[np.intp]]:
         """Rows and codes that the resamples leave for training, encoded for a fit on them unless another is named."""
         if not resamples:
             return self.X, self.codes
         chosen = self._chosen(resamples)
         return self._rows(chosen.rows, resamples if encoded_for is None else encoded_for), chosen.codes
 
-    def held_out(self, resamples: Resamples) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    def held_out(self, resamples: Resamples) -> tuple[Matrix, npt.NDArray[np.intp]]:
         """Rows and codes that the last resample, a fold, holds out, encoded for the fit on the others."""
         chosen = hold_out(resamples, self.codes, self.groups)
         return self._rows(chosen.rows, resamples), chosen.codes
@@ -131,7 +134,7 @@ class Labeled:
             raise NothingFitted("A fold leaves no row of some class for training.")
         return chosen
 
-    def _rows(self, rows: npt.NDArray[np.intp], resamples: Resamples) -> npt.NDArray[Any]:
+    def _rows(self, rows: npt.NDArray[np.intp], resamples: Resamples) -> Matrix:
         encoder = self.encoder(resamples)
         if self.table is None or encoder is None or encoder is self.encoder():
             return self.X[rows]

@@ -4,17 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.covariance import CovarianceKind, class_moments
+from melm.data.covariance import ClassMoments, CovarianceKind, class_moments
 from melm.data.projection import canonical
 from melm.data.rows import Rows
 from melm.data.spread import Spread
 from melm.data.whitening import FLOOR, Whitening, lift, whiten
-from melm.typing import Array
+from melm.typing import Array, Matrix
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What rows and features that are both many were reduced to, and the shares of the variance that this keeps."""
+
+    n_directions: int
+    within: float  # share of the variance inside the classes
+    between: float  # of that between their means
+
+    @classmethod
+    def of(
+        cls, rows: Rows, moments: Sequence[ClassMoments], codes: npt.NDArray[np.intp], total: Array
+    ) -> Reduction | None:
+        """None where nothing was lost. All variances are those of standardized features."""
+        if rows.space is None or rows.space.is_whole:
+            return None
+        shares, between = np.array(rows.sizes) / sum(rows.sizes), 0.0
+        for code, (share, row_shares) in enumerate(zip(shares, rows.shares, strict=True)):
+            own = np.zeros((len(codes), 1))
+            own[codes == code, 0] = row_shares
+            between += share * float(np.square(rows.space.matrix.pull_back(own)).sum())
+        kept = float(sum(share * (m.mean @ m.mean) for share, m in zip(shares, moments, strict=True)))
+        within = (float(np.trace(total)) - kept) / max(rows.n_varying - between, np.finfo(float).tiny)
+        return cls(len(total), min(within, 1.0), min(kept / between, 1.0) if between > 0 else 1.0)
 
 
 @dataclass(frozen=True)
@@ -24,11 +48,12 @@ class Problem:
     rows: Rows
     whitening: Whitening
     spread: Spread  # of all rows together
+    reduction: Reduction | None = None  # where not all directions were kept
 
     @classmethod
     def prepare(
         cls,
-        X: npt.NDArray[Any],
+        X: Matrix,
         codes: npt.NDArray[np.intp],
         n_classes: int,
         kind: CovarianceKind,
@@ -47,7 +72,8 @@ class Problem:
         ]
         shares = np.array(rows.sizes) / sum(rows.sizes)
         total = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, moments, strict=True))
-        return cls(rows, whiten(moments), Spread(rows, np.asarray(total)))
+        total = np.asarray(total)
+        return cls(rows, whiten(moments), Spread(rows, total), Reduction.of(rows, moments, codes, total))
 
     @property
     def nbytes(self) -> int:

@@ -1,8 +1,11 @@
-"""Rows with more features than there are rows, in coordinates of the space that they span.
+"""Rows with many features, in coordinates of the space that they span.
 
 A direction outside of it has no variance at all, so a projection loses nothing there: this is exact. The basis Q (d, r)
 is kept as what it is made of, Q = X^T W for the rows X (n, d), so that nothing of size d is stored beside the rows, and
 no d x d matrix is ever formed.
+
+Where rows and features are both too many for that, Q has a stated number of directions: those of the class means, and
+the leading ones of the rows, by a randomized range finder (Halko, Martinsson and Tropp 2011).
 """
 
 from __future__ import annotations
@@ -12,31 +15,56 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.taken import ScaledRows
-from melm.typing import Array
+from melm.data.taken import ScaledRows, is_sparse
+from melm.typing import Array, Matrix
+
+EXACT = 2_000  # rows or features up to which matrices of their squares are formed
+RANK = 500  # directions that are kept beyond
+ITERATIONS = 2  # of the range finder: each sharpens the leading directions
 
 
 @dataclass(frozen=True)
 class RowSpace:
-    """An orthonormal basis Q of the space that the rows span, and the rows in it; widest axes first."""
+    """An orthonormal basis Q of the space that the rows span, or of its leading part, and the rows in it."""
 
     matrix: ScaledRows
     weights: Array  # (n, r): Q = matrix^T weights
     coordinates: Array  # (n, r): matrix Q
+    is_whole: bool = True
 
     @staticmethod
-    def smaller(n_rows: int, n_features: int) -> bool:
-        """Has the row space fewer dimensions than there are features?"""
-        return n_features > n_rows
+    def needed(X: Matrix, n_rows: int, n_features: int) -> bool:
+        """Are these rows better taken in coordinates of their row space? Sparse ones always: features would fill up."""
+        return is_sparse(X) or n_features > n_rows or min(n_rows, n_features) > EXACT
 
     @classmethod
-    def of(cls, matrix: ScaledRows) -> RowSpace:
-        """By the eigenvectors of the Gram matrix of the rows. Axes of no variance but rounding are dropped."""
-        squares, axes = np.linalg.eigh(matrix.gram())
-        n_features = len(matrix.factor)
-        spread = squares > max(len(axes), n_features) * np.finfo(float).eps * squares[-1]
-        lengths, axes = np.sqrt(squares[spread])[::-1], axes[:, spread][:, ::-1]
+    def of(cls, matrix: ScaledRows, codes: npt.NDArray[np.intp] | None = None) -> RowSpace:
+        """The whole row space where that can be had. Of a part of it, the means by class codes are inside."""
+        n_rows, n_features = len(matrix), int(np.count_nonzero(matrix.factor))
+        if n_rows <= min(EXACT, n_features):
+            return cls._of_gram(matrix, n_features)
+        return cls._of_range(matrix, min(RANK, n_rows, n_features), codes, n_features)
+
+    @classmethod
+    def _of_gram(cls, matrix: ScaledRows, n_features: int) -> RowSpace:
+        """By the eigenvectors of the Gram matrix of the rows."""
+        squares, axes = _axes(matrix.gram(), n_features)
+        lengths = np.sqrt(squares)
         return cls(matrix, axes / lengths, axes * lengths)
+
+    @classmethod
+    def _of_range(cls, matrix: ScaledRows, rank: int, codes: npt.NDArray[np.intp] | None, n_features: int) -> RowSpace:
+        """By the rank directions that products of the Gram matrix with random vectors lead to."""
+        found: Array = np.random.default_rng(0).standard_normal((len(matrix), rank))
+        for _ in range(ITERATIONS):
+            found = np.linalg.qr(matrix.times_gram(found))[0]
+        if codes is not None and rank < n_features:
+            classes = np.eye(int(codes.max()) + 1)[codes][:, 1:]  # all together they would add up to no direction
+            found = np.linalg.qr(np.hstack([classes - classes.mean(axis=0), found])[:, :rank])[0]
+        product = matrix.times_gram(found)
+        squares, axes = _axes(found.T @ product, max(len(matrix), n_features))
+        lengths = np.sqrt(squares)
+        return cls(matrix, found @ (axes / lengths), product @ (axes / lengths), rank == n_features)
 
     def to_features(self, V: Array) -> Array:
         """Q V (d, k) of V (r, k)."""
@@ -51,3 +79,10 @@ class RowSpace:
         """The rows of Q that belong to some features."""
         some: Array = self.matrix.columns(features).T @ self.weights
         return some
+
+
+def _axes(gram: Array, n_features: int) -> tuple[Array, Array]:
+    """Eigenvalues, largest first, and eigenvectors of a Gram matrix. Those that are rounding errors are dropped."""
+    squares, axes = np.linalg.eigh((gram + gram.T) / 2)
+    spread = squares > max(len(axes), n_features) * np.finfo(float).eps * squares[-1]
+    return squares[spread][::-1], axes[:, spread][:, ::-1]

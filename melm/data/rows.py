@@ -12,7 +12,7 @@ import numpy.typing as npt
 from melm.data.blocks import blocks
 from melm.data.row_space import RowSpace
 from melm.data.taken import ScaledRows, Taken
-from melm.typing import Array
+from melm.typing import Array, Matrix
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Rows:
     @classmethod
     def standardize(
         cls,
-        X: npt.NDArray[Any],
+        X: Matrix,
         codes: npt.NDArray[np.intp],
         n_classes: int,
         chosen: npt.NDArray[np.intp] | None = None,
@@ -44,14 +44,14 @@ class Rows:
         """
         if weights is not None and chosen is not None:
             weights = weights[chosen]
-        taken = Taken(X, chosen)
+        taken = Taken.of(X, chosen)
         scaled = ScaledRows.standardize(taken, weights)
         center, scale, factor = scaled.offset, scaled.scale, scaled.factor
         varying = factor > 0
         members = [np.flatnonzero(codes == code) for code in range(n_classes)]
         by_class_weights = None if weights is None else [weights[index] for index in members]
-        if RowSpace.smaller(len(taken), int(varying.sum())):
-            space = RowSpace.of(scaled)
+        if not isinstance(taken, Taken) or RowSpace.needed(X, len(taken), int(varying.sum())):
+            space = RowSpace.of(scaled, codes)
             coordinates = [space.coordinates[index] for index in members]
             return cls(coordinates, center, scale, varying, by_class_weights, space)
         by_class = []
@@ -81,6 +81,11 @@ class Rows:
         return [weights / weights.sum() for weights in self.weights]
 
     @property
+    def is_sparse(self) -> bool:
+        """Were the rows given as a sparse matrix?"""
+        return self.space is not None and not isinstance(self.space.matrix.taken, Taken)
+
+    @property
     def n_varying(self) -> int:
         """Features that are not constant."""
         return int(self.varying.sum())
@@ -88,6 +93,10 @@ class Rows:
     def project(self, V: Array) -> list[Array]:
         """Z_c = X_c V, class by class; V (r, k). Columns are contiguous: all that follows works on columns."""
         return [_product(rows, V) for rows in self.by_class]
+
+    def place(self, X: Matrix, projection: Array) -> Array:
+        """Where a projection of the features (d, k) puts rows that were not fitted (m, k)."""
+        return Taken.of(X).project(projection, self.center)
 
     def pull_back(self, dZ: Sequence[Array]) -> Array:
         """Sum over classes of X_c^T dZ_c: the gradient in V from the gradients in the projected rows."""

@@ -1,4 +1,4 @@
-"""Rows taken from a matrix, all or some, never copied but block by block; with an offset and a scale, if wanted."""
+"""Rows taken from a matrix, dense or sparse, all or some; never copied but block by block, and never made dense."""
 
 from __future__ import annotations
 
@@ -8,9 +8,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array, issparse
 
 from melm.data.blocks import blocks, column_sums
-from melm.typing import Array
+from melm.typing import Array, Matrix
+
+BETWEEN_BYTES = 2**25  # of what lies between two products, which are done for some columns at a time
+
+
+def is_sparse(X: Matrix) -> bool:
+    """Is it a sparse matrix or array of scipy?"""
+    return bool(issparse(X))
+
+
+def canonical(X: Matrix) -> Matrix:
+    """A matrix as it is; a sparse one as CSR with every cell once, which is a copy only where it was otherwise."""
+    if not is_sparse(X):
+        return X
+    rows: Matrix = csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 @dataclass(frozen=True)
@@ -19,6 +38,13 @@ class Taken:
 
     X: npt.NDArray[Any]  # (n, d)
     chosen: npt.NDArray[np.intp] | None = None
+
+    @staticmethod
+    def of(X: Matrix, chosen: npt.NDArray[np.intp] | None = None) -> Taken | TakenSparse:
+        """Rows of either kind of matrix."""
+        if not is_sparse(X):
+            return Taken(X, chosen)
+        return TakenSparse(X if chosen is None else X[chosen])
 
     def __len__(self) -> int:
         return len(self.X) if self.chosen is None else len(self.chosen)
@@ -38,13 +64,10 @@ class Taken:
         """The rows one after the other, some together."""
         return blocks(len(self), self.n_features * 8)
 
-    def blocks(self) -> Iterator[npt.NDArray[Any]]:
-        """What the slices hold."""
-        return (self[block] for block in self.slices())
-
     def span(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """The smallest and the largest value of each column."""
-        low, high = np.array([[rows.min(axis=0), rows.max(axis=0)] for rows in self.blocks()]).swapaxes(0, 1)
+        extremes = [(self[block].min(axis=0), self[block].max(axis=0)) for block in self.slices()]
+        low, high = np.array(extremes).swapaxes(0, 1)
         return low.min(axis=0), high.max(axis=0)
 
     def moments(self, weights: Array | None = None) -> tuple[Array, Array]:
@@ -60,17 +83,96 @@ class Taken:
                 squares += column_sums(np.square(self[block] - center), weights, block)
             return center, np.sqrt(squares / size)
 
+    def project(self, V: Array, offset: Array) -> Array:
+        """(rows - offset) V for V (d, k): (n, k)."""
+        Z = np.empty((len(self), V.shape[1]), order="F")
+        for block in self.slices():
+            Z[block] = (self[block] - offset) @ V
+        return Z
+
+    def pull_back(self, A: Array, offset: Array) -> Array:
+        """(rows - offset)^T A for A (n, k): (d, k)."""
+        total = np.zeros((A.shape[1], self.n_features))
+        for block in self.slices():
+            total += A[block].T @ (self[block] - offset)
+        return total.T
+
+    def gram(self, offset: Array, factor: Array) -> Array:
+        """Inner products of all pairs of rows, once shifted and scaled (n, n)."""
+        total = np.zeros((len(self), len(self)))
+        for block in blocks(self.n_features, len(self) * 8):
+            columns = (self.columns(block) - offset[block]) * factor[block]
+            total += columns @ columns.T
+        return total
+
+
+@dataclass(frozen=True)
+class TakenSparse:
+    """The rows of a sparse matrix. To subtract an offset would fill it, so products are corrected for it instead."""
+
+    X: Matrix  # (n, d), each cell at most once
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    def columns(self, index: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        """A few columns of the rows."""
+        some: npt.NDArray[Any] = self.X[:, index].toarray()
+        return some
+
+    def span(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The smallest and the largest value of each column, zeros included."""
+        return self.X.min(axis=0).toarray().ravel(), self.X.max(axis=0).toarray().ravel()
+
+    def moments(self, weights: Array | None = None) -> tuple[Array, Array]:
+        """Mean and standard deviation (ddof 0) of each column; rows count by their weights (n,)."""
+        counts = np.ones(len(self)) if weights is None else weights
+        size = counts.sum()
+        with np.errstate(over="ignore", invalid="ignore"):
+            center = (self.X.T @ counts) / size
+            squares, filled = np.zeros(self.n_features), np.zeros(self.n_features)
+            for block in blocks(len(self), 8 * (1 + self.X.nnz // len(self))):
+                some = self.X[block]
+                own = np.repeat(counts[block], np.diff(some.indptr))
+                away = np.square(some.data - center[some.indices])
+                squares += np.bincount(some.indices, own * away, self.n_features)
+                filled += np.bincount(some.indices, own, self.n_features)
+            squares += np.maximum(size - filled, 0) * np.square(center)
+            return center, np.sqrt(squares / size)
+
+    def project(self, V: Array, offset: Array) -> Array:
+        """(rows - offset) V for V (d, k): (n, k)."""
+        Z: Array = self.X @ V - offset @ V
+        return Z
+
+    def pull_back(self, A: Array, offset: Array) -> Array:
+        """(rows - offset)^T A for A (n, k): (d, k)."""
+        pulled: Array = self.X.T @ A - np.outer(offset, A.sum(axis=0))
+        return pulled
+
+    def gram(self, offset: Array, factor: Array) -> Array:
+        """Inner products of all pairs of rows, once shifted and scaled (n, n)."""
+        scaled = csr_array((self.X.data * factor[self.X.indices], self.X.indices, self.X.indptr), shape=self.X.shape)
+        shift = scaled @ (offset * factor)
+        total: Array = (scaled @ scaled.T).toarray()
+        total += np.square(offset * factor).sum() - shift[:, None] - shift
+        return total
+
 
 @dataclass(frozen=True)
 class ScaledRows:
     """The rows (x - offset) * factor as a linear map: products with them, and no copy of them."""
 
-    taken: Taken
+    taken: Taken | TakenSparse
     offset: Array  # (d,)
     factor: Array  # (d,), zero for constant features
 
     @classmethod
-    def standardize(cls, taken: Taken, weights: Array | None = None) -> ScaledRows:
+    def standardize(cls, taken: Taken | TakenSparse, weights: Array | None = None) -> ScaledRows:
         """Each feature about its mean, in units of its standard deviation; rows count by their weights (n,)."""
         low, high = taken.span()
         varying = high > low
@@ -83,9 +185,12 @@ class ScaledRows:
         return cls(taken, center, np.divide(1.0, scale, out=np.zeros_like(scale), where=varying))
 
     @classmethod
-    def center(cls, taken: Taken) -> ScaledRows:
+    def center(cls, taken: Taken | TakenSparse) -> ScaledRows:
         """Each feature about its mean."""
         return cls(taken, taken.moments()[0], np.ones(taken.n_features))
+
+    def __len__(self) -> int:
+        return len(self.taken)
 
     @property
     def scale(self) -> Array:
@@ -94,18 +199,11 @@ class ScaledRows:
 
     def project(self, V: Array) -> Array:
         """The rows times V (d, k): (n, k)."""
-        weighted = self.factor[:, None] * V
-        Z = np.empty((len(self.taken), V.shape[1]), order="F")
-        for block in self.taken.slices():
-            Z[block] = (self.taken[block] - self.offset) @ weighted
-        return Z
+        return self.taken.project(self.factor[:, None] * V, self.offset)
 
     def pull_back(self, A: Array) -> Array:
         """The transposed rows times A (n, k): (d, k)."""
-        total = np.zeros((A.shape[1], self.taken.n_features))
-        for block in self.taken.slices():
-            total += A[block].T @ (self.taken[block] - self.offset)
-        return (total * self.factor).T
+        return self.taken.pull_back(A, self.offset) * self.factor[:, None]
 
     def columns(self, index: slice | npt.NDArray[np.intp]) -> Array:
         """Some columns of the rows."""
@@ -114,8 +212,13 @@ class ScaledRows:
 
     def gram(self) -> Array:
         """Inner products of all pairs of rows (n, n)."""
-        total = np.zeros((len(self.taken), len(self.taken)))
-        for block in blocks(self.taken.n_features, len(self.taken) * 8):
-            columns = self.columns(block)
-            total += columns @ columns.T
-        return total
+        return self.taken.gram(self.offset, self.factor)
+
+    def times_gram(self, A: Array) -> Array:
+        """What the Gram matrix makes of A (n, m), without that matrix."""
+        product = np.empty((len(self), A.shape[1]))
+        together = max(1, BETWEEN_BYTES // (8 * len(self.factor)))
+        for begin in range(0, A.shape[1], together):
+            some = slice(begin, begin + together)
+            product[:, some] = self.project(self.pull_back(np.ascontiguousarray(A[:, some])))
+        return product

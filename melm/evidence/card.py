@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.problem import Problem
+from melm.data.taken import is_sparse
 from melm.density import ClassDensities
 from melm.density.compaction import CELL
 from melm.density.overlap import overlap
@@ -23,6 +24,7 @@ from melm.model.card import (
     Data,
     Density,
     NumericColumn,
+    Reduction,
     Separation,
     Software,
     Start,
@@ -32,8 +34,9 @@ from melm.objective.potential import Pair
 from melm.search.climb import StartResult
 from melm.search.regularization import Choice
 from melm.tables.encoding import Encoder
-from melm.typing import Array
+from melm.typing import Array, Matrix
 
+KEPT = 0.999  # share of a variance below which its loss is worth a warning
 ORDERED_ROWS = 1000  # looked at to see whether a feature grows from row to row
 LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
 
@@ -178,6 +181,14 @@ def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> Data:
     )
 
 
+def describe_reduction(problem: Problem) -> Reduction | None:
+    """What rows and features that are both many were reduced to."""
+    found = problem.reduction
+    if found is None:
+        return None
+    return Reduction(n_directions=found.n_directions, within_share=found.within, between_share=found.between)
+
+
 def describe_software() -> Software:
     """Versions, and the family of processors on which equal fits give equal bits."""
     return Software(
@@ -198,6 +209,12 @@ def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
             )
         if count < 10:
             warnings.append(f"Class {label!r} has only {count} rows.")
+    if (reduction := problem.reduction) is not None and min(reduction.within, reduction.between) < KEPT:
+        warnings.append(
+            f"The rows were reduced to {reduction.n_directions} directions, which keep {reduction.within:.0%} of the "
+            f"variance inside the classes and {reduction.between:.0%} of that between them: what separates the classes "
+            "elsewhere was not seen."
+        )
     if problem.n_dimensions > sum(problem.rows.counts) / 10:
         warnings.append(
             f"{problem.n_dimensions} dimensions for {sum(problem.rows.counts)} rows: a projection can separate classes "
@@ -206,11 +223,11 @@ def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
     return warnings
 
 
-def warn_of_order(X: npt.NDArray[Any], codes: npt.NDArray[np.intp], feature_names: Sequence[str] | None) -> list[str]:
+def warn_of_order(X: Matrix, codes: npt.NDArray[np.intp], feature_names: Sequence[str] | None) -> list[str]:
     """Rows that come class by class, with a feature that grows from row to row: an id that gives the class away."""
-    if np.count_nonzero(np.diff(codes)) != codes.max():
+    if is_sparse(X) or np.count_nonzero(np.diff(codes)) != codes.max():  # an id is not zero in most rows
         return []
-    some = np.linspace(0, len(X) - 1, min(len(X), ORDERED_ROWS)).astype(np.intp)
+    some = np.linspace(0, len(codes) - 1, min(len(codes), ORDERED_ROWS)).astype(np.intp)
     names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(X.shape[1])]
     growing = np.flatnonzero((np.diff(X[some], axis=0) > 0).all(axis=0))
     return [

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from melm.data.labeled import Labeled
+from melm.data.taken import is_sparse
 from melm.evidence.card import strongest
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
 from melm.model.card import Importance
 from melm.objective.divergence import SPECTRAL_COMPONENTS, Divergence
 from melm.plan import Fold
-from melm.typing import Array
+from melm.typing import Array, Matrix
 
 MAX_COLUMNS = 200  # with the largest loadings
 MAX_ROWS = 20_000  # of the fitted rows, for the divergence
@@ -74,11 +74,11 @@ def _accuracy_drops(
     return averaged
 
 
-def _shifts(X: npt.NDArray[Any], order: npt.NDArray[np.intp], model: Model, judged: Sequence[int]) -> Iterator[Array]:
+def _shifts(X: Matrix, order: npt.NDArray[np.intp], model: Model, judged: Sequence[int]) -> Iterator[Array]:
     """Where the projected rows go (n, k) when the columns judged are shuffled, one after the other."""
     sources = model.sources
     for J in (sources[index] for index in judged):
-        columns = X[:, J]
+        columns = X[:, J].toarray() if is_sparse(X) else X[:, J]
         yield (columns[order] - columns) @ model.projection[J]
 
 

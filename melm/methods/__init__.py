@@ -25,6 +25,7 @@ from melm.methods.base import Method
 from melm.model import Model
 from melm.model import file as model_file
 from melm.plan import Plan, Result, Stage, Unit, run_plan, within
+from melm.typing import Matrix
 
 
 def discover() -> dict[str, Method[Any]]:
@@ -79,9 +80,7 @@ def run_unit(
     return METHODS[method].run(data, parameters, unit, should_stop)
 
 
-def fit(
-    method: str, X: npt.ArrayLike, y: npt.ArrayLike, *, validation: Validation | None = None, **parameters: Any
-) -> Model:
+def fit(method: str, X: Matrix, y: npt.ArrayLike, *, validation: Validation | None = None, **parameters: Any) -> Model:
     """Fit by the named method, in this process.
 
     >>> from sklearn.datasets import load_iris

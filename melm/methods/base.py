@@ -22,7 +22,7 @@ from melm.fitting import assemble, check_dimensions
 from melm.model import Model
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit
 from melm.search.preview import Preview
-from melm.typing import Array
+from melm.typing import Array, Matrix
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -137,7 +137,7 @@ class DirectMethod(Method[D]):
     def run(self, data: Labeled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         X, codes = data.training(unit.resamples)
         standardized = isinstance(parameters, StandardizedParameters) and parameters.standardize
-        if RowSpace.smaller(*X.shape) and not self.depends_on_axes:
+        if RowSpace.needed(X, *X.shape) and not self.depends_on_axes:
             found = self._project_in_row_space(X, codes, parameters, standardized)
         elif standardized:
             found = self._project_standardized(X, codes, parameters)
@@ -156,12 +156,12 @@ class DirectMethod(Method[D]):
         return LinearMap(projection, offset, found.warnings)
 
     def _project_in_row_space(
-        self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], parameters: D, standardized: bool
+        self, X: Matrix, codes: npt.NDArray[np.intp], parameters: D, standardized: bool
     ) -> LinearMap:
         """The map of coordinates in which the rows have no more dimensions than there are rows, as one of features."""
-        taken = Taken(X)
+        taken = Taken.of(X)
         scaled = ScaledRows.standardize(taken) if standardized else ScaledRows.center(taken)
-        space = RowSpace.of(scaled)
+        space = RowSpace.of(scaled, codes)
         found = self.project(space.coordinates, codes, parameters)
         projection = scaled.factor[:, None] * orient(space.to_features(found.projection))
         offset = scaled.offset + scaled.scale * space.to_features(found.offset[:, None])[:, 0]
@@ -169,6 +169,8 @@ class DirectMethod(Method[D]):
 
     def check(self, problem: Problem, parameters: D) -> None:
         """Raise ValueError, before any work is done, where the method cannot fit these rows as the parameters ask."""
+        if self.depends_on_axes and problem.rows.is_sparse:
+            raise ValueError(f"{self.title} takes dense rows only, and would fill these sparse ones.")
         if isinstance(parameters, Parameters):
             check_dimensions(parameters.n_components, problem)
 

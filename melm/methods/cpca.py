@@ -24,7 +24,7 @@ class Cpca(DirectMethod[CpcaParameters]):
 
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: CpcaParameters) -> LinearMap:
         classes = [X[codes == code] for code in np.unique(codes)]
-        weighted = np.sum([len(rows) / len(X) * covariance(rows) for rows in classes], axis=0)
+        weighted = np.sum([len(rows) / len(codes) * covariance(rows) for rows in classes], axis=0)
         return LinearMap(principal_axes(weighted, parameters.n_components), X.mean(axis=0))
 
 

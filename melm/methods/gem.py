@@ -52,7 +52,7 @@ class Gem(DirectMethod[GemParameters]):
         # One common scale changes no direction, and keeps squares of tiny or huge values within range.
         features = features / np.abs(features).max()
         space = None
-        if RowSpace.smaller(len(X), n_features):  # about zero, and not about the mean
+        if RowSpace.needed(X, len(codes), n_features):  # about zero, and not about the mean
             space = RowSpace.of(ScaledRows(Taken(features), np.zeros(n_features), np.ones(n_features)))
             features = space.coordinates
         n_dimensions = features.shape[1]

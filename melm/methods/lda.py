@@ -9,7 +9,7 @@ from pydantic import Field
 from melm.data.axes import orient
 from melm.data.problem import Problem
 from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
-from melm.typing import Array
+from melm.typing import Matrix
 
 
 class LdaParameters(StandardizedParameters):
@@ -46,11 +46,14 @@ class Lda(DirectMethod[LdaParameters]):
                 f"{most} components, got n_components={parameters.n_components}."
             )
 
-    def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
+    def _project_standardized(self, X: Matrix, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
+        return self.project(X, codes, parameters)  # which does not depend on the scale of the features
+
+    def project(self, X: Matrix, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
         n_classes = int(codes.max()) + 1
         problem = Problem.prepare(X, codes, n_classes, parameters.covariance)
         n_components = parameters.n_components or min(2, n_classes - 1, problem.n_dimensions)
-        shares = np.array(problem.rows.counts) / len(X)
+        shares = np.array(problem.rows.counts) / len(codes)
         # In whitened coordinates the spread inside the classes is one, so their means tell everything.
         means = np.sqrt(shares)[:, None] * problem.whitening.means
         directions = np.linalg.svd(means, full_matrices=False)[2][:n_components].T

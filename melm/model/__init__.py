@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.blocks import blocks
+from melm.data.taken import TakenSparse, is_sparse
 from melm.density import ClassDensities
 from melm.model.card import Card
 from melm.tables.encoding import Encoder
-from melm.typing import Array, ShouldStop, never
+from melm.typing import Array, Matrix, ShouldStop, never
 
 
 @dataclass(frozen=True)
@@ -64,22 +65,24 @@ class Model:
         """The features that came from each column of the table; a column is one feature where there is no encoder."""
         return [[j] for j in range(len(self.projection))] if self.encoder is None else self.encoder.sources
 
-    def transform(self, X: npt.NDArray[Any]) -> Array:
+    def transform(self, X: Matrix) -> Array:
         """Rows in the projected space (n, k)."""
+        if is_sparse(X):
+            return TakenSparse(X).project(self.projection, self.offset)
         parts: list[Array] = [(X[block] - self.offset) @ self.projection for block in blocks(len(X), X.shape[1] * 8)]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.projection.shape[1])), *parts])
 
-    def predict(self, X: npt.NDArray[Any], should_stop: ShouldStop = never) -> npt.NDArray[Any]:
+    def predict(self, X: Matrix, should_stop: ShouldStop = never) -> npt.NDArray[Any]:
         """The most probable label of each row. Raises `Stopped` soon after it is told to stop, as the next two do."""
         labels: npt.NDArray[Any] = self.classes[self.densities.most_probable(self.transform(X), should_stop)]
         return labels
 
-    def predict_proba(self, X: npt.NDArray[Any], should_stop: ShouldStop = never) -> Array:
+    def predict_proba(self, X: Matrix, should_stop: ShouldStop = never) -> Array:
         """P(class | row), columns in the order of `classes`."""
         probabilities: Array = np.exp(self.densities.log_posteriors(self.transform(X), should_stop))
         probabilities /= probabilities.sum(axis=1, keepdims=True)
         return probabilities
 
-    def log_density(self, X: npt.NDArray[Any], should_stop: ShouldStop = never) -> Array:
+    def log_density(self, X: Matrix, should_stop: ShouldStop = never) -> Array:
         """log density of all classes together at each row: low where a row is far from all training data."""
         return self.densities.log_density(self.transform(X), should_stop)

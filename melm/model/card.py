@@ -78,6 +78,14 @@ class Data(Part):
     n_more_constant_features: Count = Field(default=0, description="How many more there are.")
 
 
+class Reduction(Part):
+    """What very many rows of very many features were reduced to before the fit."""
+
+    n_directions: Count = Field(description="Directions that were kept: the class means' and the leading ones.")
+    within_share: Share = Field(description="Share of the variance inside the classes that they keep.")
+    between_share: Share = Field(description="Share of the variance between the class means that they keep.")
+
+
 class Column(Part):
     """A column of the table from which features were encoded, with what its features do together."""
 
@@ -309,6 +317,7 @@ class Card(Part):
         max_length=MAX_ITEMS, description="Columns of the table, where features were encoded."
     )
     n_more_columns: Count = Field(default=0, description="How many more there are, with smaller loadings.")
+    reduction: Reduction | None = Field(default=None, description="Where rows and features were both too many.")
     in_sample: Separation | None = Field(description="Null where the projection has no density that could be compared.")
     density: Density = Field(description="What stands for the classes.")
     software: Software = Field(description="What computed the fit.")

@@ -23,7 +23,7 @@ from melm.objective.potential.exact import ExactPotential, exact_cost
 from melm.objective.potential.grid import pair_grid, shared_grid
 from melm.objective.potential.pairs import PairwisePotentials, pairwise_cost
 from melm.objective.potential.split import spectral_potentials
-from melm.typing import Array
+from melm.typing import Array, Matrix
 
 Form: TypeAlias = Literal["auto", "exact", "spectral"]
 
@@ -171,7 +171,7 @@ class Divergence:
 
     def __init__(
         self,
-        X: npt.ArrayLike,
+        X: Matrix,
         y: npt.ArrayLike,
         *,
         n_components: int = 2,
@@ -230,7 +230,7 @@ class Divergence:
 
 
 def divergence(
-    X: npt.ArrayLike,
+    X: Matrix,
     y: npt.ArrayLike,
     V: npt.ArrayLike,
     *,

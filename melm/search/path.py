@@ -167,12 +167,12 @@ class Path:
         """Log posterior of the own class of each held-out row (n,); NaN where there is no such candidate."""
         X, codes = held_out
         if not np.isfinite(V).all():
-            return np.full(len(X), np.nan)
+            return np.full(len(codes), np.nan)
         projection = problem.to_features(V)
         densities = class_densities(problem, projection, gamma, "balanced")
-        logs = densities.log_densities((X - problem.rows.center) @ projection)
+        logs = densities.log_densities(problem.rows.place(X, projection))
         logs = np.logaddexp(logs, np.log(background(densities.smoothing)))
-        own: Array = logs[np.arange(len(X)), codes] - np.logaddexp.reduce(logs, axis=1)
+        own: Array = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
         return own
 
 

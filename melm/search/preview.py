@@ -34,6 +34,6 @@ def preview(data: Labeled, problem: Problem, unit: Unit, result: Result) -> Prev
     divergence = result["divergence" if "divergence" in result else "sample_divergence"]
     if not np.isfinite(divergence):
         return None
-    rows = np.linspace(0, len(data.X) - 1, min(len(data.X), MAX_ROWS)).astype(np.intp)
+    rows = np.linspace(0, len(data.codes) - 1, min(len(data.codes), MAX_ROWS)).astype(np.intp)
     positions = (data.X[rows] - problem.rows.center) @ problem.canonical(result["projection"])
     return Preview(unit.start, n_judged_rows, divergence, rows, positions)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from melm import MELM, Divergence
+from melm.data import row_space
 from melm.data.row_space import RowSpace
 from melm.data.taken import ScaledRows, Taken
 from melm.evidence.validation import Validation
@@ -33,7 +35,7 @@ def wide(n_features: int, n_rows: int = N_ROWS) -> Labeled:
 
 def in_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit with a d x d covariance, however many features there are."""
-    monkeypatch.setattr(RowSpace, "smaller", staticmethod(lambda n_rows, n_features: False))
+    monkeypatch.setattr(RowSpace, "needed", staticmethod(lambda X, n_rows, n_features: False))
 
 
 def test_an_orthonormal_basis_holds_the_rows() -> None:
@@ -55,9 +57,9 @@ def test_a_fit_is_the_one_in_the_features(
 ) -> None:
     X, y = wide(n_features)
     new_rows = wide(n_features, 300)[0]
-    found = MELM(n_starts=2, random_state=0, **options).fit(X, y)
+    found = MELM(regularization=None, n_starts=2, random_state=0, **options).fit(X, y)
     in_features(monkeypatch)
-    plain = MELM(n_starts=2, random_state=0, **options).fit(X, y)
+    plain = MELM(regularization=None, n_starts=2, random_state=0, **options).fit(X, y)
     # Where no class has any spread, the empirical divergence is what its floor says, which rounding decides.
     exact = options.get("covariance") != "empirical"
     assert found.divergence_ == pytest.approx(plain.divergence_, rel=1e-8 if exact else 1e-3)
@@ -140,3 +142,42 @@ def test_no_matrix_of_features_by_features(name: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 36e6
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_of_too_many_rows_and_features_a_stated_number_of_directions_is_kept(
+    sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_space, "EXACT", 50)
+    monkeypatch.setattr(row_space, "RANK", 30)
+    generator = np.random.default_rng(0)
+    y = np.arange(200) % 3
+    X = generator.standard_normal((200, 8)) @ (5 * generator.standard_normal((8, 300)))
+    X += generator.standard_normal((200, 300)) + 0.5 * y[:, None] * generator.standard_normal(300)
+    card = (
+        MELM(regularization=None, n_starts=2, random_state=0, ridge=1.0)
+        .fit(csr_array(X) if sparse else X, y)
+        .model_.card
+    )
+    assert card.reduction is not None
+    assert card.reduction.n_directions == 30
+    assert card.reduction.between_share == pytest.approx(1, abs=1e-9)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    within = Z - np.stack([Z[y == code].mean(axis=0) for code in range(3)])[y]
+    strengths = np.linalg.svd(within)[1] ** 2
+    assert 0.9 * strengths[:30].sum() < card.reduction.within_share * strengths.sum() < strengths[:30].sum()
+    assert any("reduced to 30 directions" in warning for warning in card.warnings)
+
+
+def test_directions_that_hold_all_rows_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    X = generator.standard_normal((120, 10)) @ generator.standard_normal((10, 80)) + y[:, None]
+    whole = MELM(regularization=None, n_starts=2, random_state=0).fit(X, y)
+    monkeypatch.setattr(row_space, "EXACT", 50)
+    monkeypatch.setattr(row_space, "RANK", 30)
+    reduced = MELM(regularization=None, n_starts=2, random_state=0).fit(X, y)
+    assert reduced.model_.card.reduction is not None
+    assert reduced.model_.card.reduction.within_share == pytest.approx(1)
+    assert not any("reduced" in warning for warning in reduced.model_.card.warnings)
+    np.testing.assert_array_equal(reduced.predict(X), whole.predict(X))
