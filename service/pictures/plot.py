@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from textwrap import wrap
 from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, Field
 
 from melm.density import ClassDensities
+from melm.evidence.verdict import with_verdict
 from melm.model import HeldOutRows, Model
 from melm.typing import ShouldStop, never
 from service.intake.formats.table import Array
@@ -30,7 +32,10 @@ CENTRAL = 0.95  # of the rows of a class: what every picture shows
 REACH = 0.6  # of the width of the central rows, on either side: normal rows are never cut
 ENOUGH = 5  # rows of a class that has a say in how far a picture reaches
 LEVELS = (0.05, 0.2, 0.5, 0.8)  # of a class's highest density
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")  # Okabe and Ito
+COLORS = (  # as on the page: Okabe and Ito, then more
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+    *("#b5a300", "#aa4466", "#8c8c8c", "#8a63d2"),
+)
 
 Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 Segment = Annotated[list[float], Field(min_length=4, max_length=4)]  # x and y of both ends
@@ -222,17 +227,24 @@ def contour(x: Array, y: Array, values: Array) -> list[Segment]:
     return segments
 
 
-SIZE, GAP, LEGEND, TOP = 420, 60, 28, 40  # of a panel, between panels, of the legend, of all above the panels
+SIZE, GAP, LINE = 420, 60, 18  # of a panel, between panels, from line to line
+TOP = 16  # above all text
+CHARACTER = 7  # pixels of a letter, about
+MOST_NAMED = 60  # classes in a legend
+MOST_LETTERS = 40  # of a class's name
 
 
-def draw(plot: Plot) -> Markup:
-    """The plot as SVG."""
+def draw(plot: Plot, heading: Sequence[str] = ()) -> Markup:
+    """The plot as SVG, under lines of text: the first is its title."""
     n_columns = min(len(plot.panels), 3)
     n_rows = -(-len(plot.panels) // n_columns)
     width = n_columns * (SIZE + GAP) + GAP
-    height = n_rows * (SIZE + GAP) + GAP + LEGEND
+    lines = [part for line in heading for part in wrap(line, (width - 2 * GAP) // CHARACTER)]
+    legend, bottom = draw_legend(plot, width, TOP + LINE * (len(lines) + 1))
+    top = bottom + LINE
+    height = n_rows * (SIZE + GAP) + top
     panels = "".join(
-        f'<g transform="translate({GAP + index % n_columns * (SIZE + GAP)} {TOP + index // n_columns * (SIZE + GAP)})">'
+        f'<g transform="translate({GAP + index % n_columns * (SIZE + GAP)} {top + index // n_columns * (SIZE + GAP)})">'
         f"{''.join(draw_panel(panel))}</g>"
         for index, panel in enumerate(plot.panels)
     )
@@ -240,23 +252,57 @@ def draw(plot: Plot) -> Markup:
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     return fill(
         '<svg xmlns="http://www.w3.org/2000/svg" {} {} role="img" aria-label="{}">'
-        '<rect width="100%" height="100%" fill="#fff"/>{}{}</svg>',
+        '<rect width="100%" height="100%" fill="#fff"/>{}{}{}</svg>',
         Markup(size),
         Markup(style),
-        plot.model_id,
-        join(draw_legend(plot)),
+        heading[0] if heading else plot.model_id,
+        join(draw_heading(lines)),
+        join(legend),
         Markup(panels),
     )
 
 
-def draw_legend(plot: Plot) -> Iterator[Markup]:
-    """A dot and a name for each class."""
-    x = GAP
-    for code, series in enumerate(plot.panels[0].series[: len(COLORS)]):
-        name = str(series.label)[:24]
-        yield fill('<circle cx="{}" cy="{}" r="5" fill="{}"/>', x, LEGEND - 8, COLORS[code])
-        yield fill('<text x="{}" y="{}">{}</text>', x + 10, LEGEND - 4, name)
-        x += 34 + 7 * len(name)
+def heading_of(model: Model, name: str) -> list[str]:
+    """What stands over a picture that is taken along: what it shows, and whether it holds."""
+    card = with_verdict(model.card)
+    facts = [
+        f"{card.method}, {card.data.n_rows:,} rows, {card.data.n_features:,} features, {len(model.classes)} classes"
+    ]
+    if card.validation is not None:
+        low, high = card.validation.interval
+        score = f"{card.validation.balanced_accuracy:.3f} ({low:.3f} to {high:.3f})"
+        facts.append(f"balanced accuracy on held-out rows {score}, chance {card.validation.chance:.3f}")
+    return [name, "; ".join(facts), *([] if card.verdict is None else [card.verdict.sentence])]
+
+
+def draw_heading(lines: Sequence[str]) -> Iterator[Markup]:
+    """The title, and the lines below it."""
+    for index, line in enumerate(lines):
+        weight = Markup(' font-weight="bold" font-size="15"') if index == 0 else Markup("")
+        yield fill('<text x="{}" y="{}"{}>{}</text>', GAP, TOP + LINE * (index + 1), weight, line)
+
+
+def draw_legend(plot: Plot, width: int, y: int) -> tuple[list[Markup], int]:
+    """A dot and a name for each class, in as many lines as they take, and where the last one is."""
+    x, drawn = GAP, []
+    named = plot.panels[0].series[:MOST_NAMED]
+    for code, series in enumerate(named):
+        name = shorten(str(series.label))
+        room = 34 + CHARACTER * len(name)
+        if x > GAP and x + room > width - GAP:
+            x, y = GAP, y + LINE
+        drawn.append(fill('<circle cx="{}" cy="{}" r="5" fill="{}"/>', x, y - 4, COLORS[code % len(COLORS)]))
+        drawn.append(fill('<text x="{}" y="{}">{}</text>', x + 10, y, name))
+        x += room
+    if more := len(plot.panels[0].series) - len(named):
+        drawn.append(fill('<text x="{}" y="{}">and {} more</text>', GAP, y + LINE, more))
+        y += LINE
+    return drawn, y
+
+
+def shorten(text: str) -> str:
+    """A name that fits into a legend."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
 
 
 def draw_panel(panel: Panel) -> Iterator[str]:

@@ -246,6 +246,9 @@ async def get_plot_svg(
     """The same as a drawing."""
 
     def work(should_stop: ShouldStop) -> str:
-        return plot.draw(described(context, tenant, model_id, max_points, should_stop))
+        cached = context.models.get(tenant, model_id, with_evidence=True)
+        record = context.store.models.get(tenant, cached.id)
+        heading = plot.heading_of(cached.model, record.name or cached.id)
+        return plot.draw(plot.describe(cached.model, cached.id, max_points, should_stop), heading)
 
     return Response(await context.heavy.run(request, tenant, work), media_type="image/svg+xml")

@@ -32,7 +32,7 @@ async function show() {
   leaving.abort(new DOMException("The view was left.", "AbortError"));
   leaving = new AbortController();
   const { signal } = leaving;
-  const address = location.hash.slice(1) || "/";
+  const [address, query = ""] = (location.hash.slice(1) || "/").split("?");
   const [pattern, open] = ROUTES.find(([route]) => route.test(address)) ?? [/(.*)/, unknownView];
   const place = element("div", { class: "view" });
   replace(view, place);
@@ -40,7 +40,7 @@ async function show() {
   notify("");
   try {
     await open(
-      { place, signal, notify, setTitle, leave: (to) => (location.hash = to), reload: show },
+      { place, signal, notify, setTitle, leave: (to) => (location.hash = to), reload: show, ...memory(address, query) },
       ...address.match(pattern).slice(1),
     );
   } catch (error) {
@@ -48,6 +48,15 @@ async function show() {
     replace(place, failure(error, show));
     if (error instanceof Problem && error.isOutage) pause(RETRY_PAUSE, signal).then(show, () => {});
   }
+}
+
+// What a view shows of its own accord stands in its address, so that a link shows the same: `said` is what it says.
+function memory(address, query) {
+  const remember = (said) => {
+    const text = new URLSearchParams(said).toString();
+    history.replaceState(history.state, "", `#${address}${text ? `?${text}` : ""}`);
+  };
+  return { said: Object.fromEntries(new URLSearchParams(query)), remember };
 }
 
 function unknownView({ place, setTitle }) {

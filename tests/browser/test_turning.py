@@ -30,8 +30,8 @@ FRAME_MILLISECONDS = """async (widths) => {
         const features = { X, codes, scale: new Float64Array(d).fill(1), center: new Float64Array(d) };
         const V = Array.from({ length: d }, (_, j) => [Number(j === 0), Number(j === 1)]);
         const names = V.map((_, j) => `x${j}`);
-        const card = { gamma: 1, features: names };
-        const model = { card, classes: [0, 1], projection: V, offset: names.map(() => 0) };
+        const card = { gamma: 1 };
+        const model = { card, classes: [0, 1], projection: V, feature_names: names, offset: names.map(() => 0) };
         const source = { worker: () => ({ postMessage() {}, terminate() {} }) };
         const columns = names.map((name, j) => ({ name, features: [j] }));
         const turning = new Turning({ stage, features, model, columns, source, onSeparation: () => {} });

@@ -4,15 +4,21 @@ const NAMED = 2; // columns
 const NEGLIGIBLE = 0.25; // of the strongest column's weight: below, a column is not named
 const LONGEST = 26; // characters of a name
 
-// The columns of the table behind the features: [{ name, features (indexes) }].
-export const columnsOf = (card) =>
-  card.columns
-    ? card.columns.map(({ name, features }) => ({ name, features: listed(card, features) }))
-    : card.features.map((name, index) => ({ name, features: [index] }));
+// The names of all features of a model.
+export const featureNames = ({ feature_names: names, projection }) => names ?? projection.map((_, j) => `x${j}`);
 
-// Of many features a card has the strongest: where these stand in its lists.
-const listed = ({ feature_positions: positions }, features) =>
-  positions ? features.map((place) => positions.indexOf(place)).filter((index) => index >= 0) : features;
+// The columns of the table behind the features: [{ name, features (indexes) }].
+export const columnsOf = (model) =>
+  model.card.columns
+    ? model.card.columns.map(({ name, features }) => ({ name, features }))
+    : featureNames(model).map((name, index) => ({ name, features: [index] }));
+
+// Standardized loadings of all features on one axis; of very many the card has the strongest, the others count as none.
+export function loadingsOn(axis, { card, projection }) {
+  const weights = new Float64Array(projection.length);
+  card.loadings.forEach((row, index) => (weights[card.feature_positions?.[index] ?? index] = row[axis]));
+  return weights;
+}
 
 // `weights` has one number a feature, standardized. A column of several features has no sign.
 export function axisName(weights, columns) {

@@ -28,6 +28,10 @@ export class Flat extends Stage {
     this.draw();
   }
 
+  get isHome() {
+    return [this.x, this.y].every((range, axis) => range.every((value, end) => value === this.home[axis][end]));
+  }
+
   // Shows a part of the plane, [[left, right], [low, high]]; what lies beyond stands at its border.
   lookAt(home) {
     this.home = home;

@@ -35,25 +35,45 @@ export class Inquiry {
 
   // Rows by what they are: a class, wrongly recognized, far away.
   rowChoice() {
-    const { model, selection } = this.picture;
+    const { model } = this.picture;
     const choices = [
-      ["Rows recognized wrongly", () => this.wrong()],
-      ["Rows far from the others", () => this.far()],
-      ...model.classes.map((label, code) => [`Class ${label}`, () => this.ofClass(code)]),
+      ["Rows recognized wrongly", "wrong"],
+      ["Rows far from the others", "far"],
+      ...model.classes.map((label, code) => [`Class ${label}`, `class:${code}`]),
     ];
     const select = element(
       "select",
       { "aria-label": "Select rows" },
       element("option", { value: "" }, "Select …"),
-      choices.map(([title], index) => element("option", { value: String(index) }, title)),
+      choices.map(([title, definition]) => element("option", { value: definition }, title)),
     );
     select.addEventListener("change", () => {
-      if (select.value === "") return;
-      const [title, find] = choices[Number(select.value)];
-      selection.choose(find(), title.toLowerCase());
+      if (select.value) this.select(select.value);
       select.value = "";
     });
     return select;
+  }
+
+  // Selects rows by a definition: wrong, far, class:CODE, cell:CODE:TAKEN, find:TEXT, rows:NUMBER,…
+  select(definition) {
+    const { model, selection } = this.picture;
+    const [kind, ...rest] = definition.split(":");
+    const text = rest.join(":");
+    const [code, taken] = rest.map(Number);
+    const name = (index) => String(model.classes[index]);
+    const cell = ({ code: own, taken: other }) => own === code && other === taken;
+    const ways = {
+      wrong: () => [this.wrong(), "rows recognized wrongly"],
+      far: () => [this.far(), "rows far from the others"],
+      class: () => [this.ofClass(code), `class ${name(code)}`],
+      cell: () => [
+        this.picture.confused.filter(cell).map(({ row }) => row),
+        code === taken ? `${name(code)}, recognized` : `${name(code)}, taken for ${name(taken)}`,
+      ],
+      find: () => [this.find(text.toLowerCase()), `rows with “${text}”`],
+      rows: () => [text.split(",").map(Number), "rows of a link"],
+    };
+    if (ways[kind]) selection.choose(...ways[kind](), definition);
   }
 
   wrong() {
@@ -76,9 +96,11 @@ export class Inquiry {
       "select",
       { "aria-label": "Color by" },
       element("option", { value: "" }, "Color by class"),
-      columns.map(({ name }, index) => element("option", { value: String(index) }, `Color by ${name}`)),
+      columns.map(({ name }) =>
+        element("option", { value: name, selected: name === this.picture.coloredBy }, `Color by ${name}`),
+      ),
     );
-    select.addEventListener("change", () => this.picture.colorBy(select.value === "" ? null : columns[Number(select.value)]));
+    select.addEventListener("change", () => this.picture.colorBy(select.value));
     return select;
   }
 
@@ -86,10 +108,12 @@ export class Inquiry {
     const input = element("input", { type: "search", "aria-label": "Find rows", placeholder: "Find rows by id or text" });
     const said = element("span", { class: "hint", role: "status" });
     input.addEventListener("change", () => {
-      const found = input.value.trim() ? this.find(input.value.trim().toLowerCase()) : [];
-      replace(said, input.value.trim() && plural(found.length, "row"));
-      this.picture.selection.choose(found, `rows with “${input.value.trim()}”`);
-      if (found.length === 1) this.picture.pointAt(found[0]);
+      const text = input.value.trim();
+      const { selection } = this.picture;
+      if (text) this.select(`find:${text}`);
+      else selection.clear();
+      replace(said, text && plural(selection.size, "row"));
+      if (selection.size === 1) this.picture.pointAt([...selection.rows][0]);
     });
     return element("span", { class: "row-search" }, input, said);
   }

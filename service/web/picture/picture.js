@@ -4,7 +4,7 @@ import { Curves } from "../charts/curves.js";
 import { colorOf, shapeOf } from "../charts/palette.js";
 import { element, replace } from "../element.js";
 import { count, plural } from "../words.js";
-import { axisName, columnsOf, shorten } from "./axis_names.js";
+import { axisName, columnsOf, loadingsOn, shorten } from "./axis_names.js";
 import { arrowSlider } from "./arrows.js";
 import { Cloud, HELD_OUT, NEW, SEEN } from "./cloud.js";
 import { coloring } from "./coloring.js";
@@ -21,21 +21,23 @@ import { Turning } from "./turning.js";
 const NAMED_FROM = 10; // classes from which colors repeat, so that names stand in the picture
 const ARROWS = 6; // shown at first
 const MOST_ARROWS = 30;
+const LONGEST = 1000; // characters of a selection in an address
 const EXPLANATIONS = {
   [SEEN]: "Each point is a row of the fit, where the model places it.",
   [HELD_OUT]: "Each ring is a row where a fit that had not seen it would place it; its color is its true class.",
 };
 
 export class Picture {
-  // `source` gives the rows, where they can be had.
-  constructor(model, plot, source) {
-    Object.assign(this, { model, plot, source });
-    this.columns = columnsOf(model.card);
+  // `source` gives the rows, where they can be had. `said` is a state that a picture had, `onState` is told of the next.
+  constructor(model, plot, source, said = {}, onState = () => {}) {
+    Object.assign(this, { model, plot, source, said, onState });
+    this.columns = columnsOf(model);
     this.seen = drawnRows(plot);
     this.heldOut = heldOutRows(plot);
     this.added = [];
-    this.hidden = new Set();
-    this.kind = SEEN;
+    this.hidden = new Set((said.hide ?? "").split(",").filter(Boolean).map(Number));
+    this.kind = said.rows === "held out" && this.heldOut.codes.length ? HELD_OUT : SEEN;
+    this.coloredBy = "";
     this.tool = "move";
     this.selection = new Selection();
     this.selection.onChange(() => this.mark());
@@ -54,7 +56,9 @@ export class Picture {
       this.explanation,
       this.far,
     );
-    this.choose(plot.n_components === 3 ? "space" : 0);
+    this.firstChoice = plot.n_components === 3 ? "space" : 0;
+    const view = this.choices.map(([value]) => value).find((value) => String(value) === said.view);
+    this.choose(view ?? this.firstChoice);
     this.ready = this.load();
   }
 
@@ -65,7 +69,30 @@ export class Picture {
     this.seen = projectedRows(this.features, this.model);
     this.choose(this.choice);
     this.table = await this.source.table();
-    if (!this.isDisposed) this.inquiry.offer();
+    if (this.isDisposed) return;
+    if (this.said.color) this.colorBy(this.said.color);
+    this.inquiry.offer();
+    if (this.said.select) this.inquiry.select(this.said.select);
+    this.said = {};
+  }
+
+  // What is seen, in words that an address can hold.
+  get state() {
+    const { stage, selection, hidden } = this;
+    const isZoomed = stage instanceof Flat && !stage.isHome;
+    return {
+      ...(this.choice !== this.firstChoice && { view: String(this.choice) }),
+      ...(this.kind === HELD_OUT && { rows: "held out" }),
+      ...(this.coloredBy && { color: this.coloredBy }),
+      ...(hidden.size > 0 && { hide: [...hidden].join(",") }),
+      ...(selection.definition.length > 0 && selection.definition.length < LONGEST && { select: selection.definition }),
+      ...(isZoomed && { zoom: [...stage.x, ...stage.y].map((value) => Number(value.toPrecision(5))).join(",") }),
+    };
+  }
+
+  tell() {
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => !this.isDisposed && !("select" in this.said) && this.onState(this.state), 300);
   }
 
   // How the picture can be looked at: in space, or one pair of components after the other.
@@ -98,7 +125,11 @@ export class Picture {
       this.stage.classNames = this.model.classes.map((label) => shorten(String(label)));
     }
     replace(this.frame, this.stage.node);
-    this.stage.layouts?.push(() => this.countFar());
+    this.stage.layouts?.push(() => (this.countFar(), this.tell()));
+    const zoom = (this.said.zoom ?? "").split(",").map(Number);
+    if (this.stage instanceof Flat && zoom.length === 4 && zoom.every(Number.isFinite)) {
+      [this.stage.x, this.stage.y] = [zoom.slice(0, 2), zoom.slice(2)];
+    }
     this.mark();
     this.offerTurning();
     if (this.stage instanceof Curves) return;
@@ -135,8 +166,10 @@ export class Picture {
     for (const row of rows) yield* row < 0 ? [0, 0, 0] : this.painted.bytes(row);
   }
 
-  // Colors points by a column of the table; null colors them by class.
-  colorBy(column) {
+  // Colors points by a column of the table, by its name; without one by class.
+  colorBy(name) {
+    const column = this.table?.columns.find((each) => each.name === name);
+    this.coloredBy = column ? name : "";
     this.painted = column && coloring(column);
     replace(this.scale, this.painted?.legend);
     this.mark();
@@ -170,8 +203,6 @@ export class Picture {
   // Two components of rows that are here: the picture can be turned.
   offerTurning() {
     replace(this.tools);
-    // A card of very many features does not name them all, and their arrows could not be told apart.
-    if (this.model.card.n_more_features) return;
     if (!this.features || this.plot.n_components !== 2 || !(this.stage instanceof Flat)) return;
     const most = Math.min(MOST_ARROWS, this.model.projection.length);
     const shown = Math.min(ARROWS, most);
@@ -201,10 +232,7 @@ export class Picture {
     const { loadings } = this.model.card;
     return this.axes.map((axis) =>
       loadings?.length
-        ? axisName(
-            loadings.map((row) => row[axis]),
-            this.columns,
-          )
+        ? axisName(loadingsOn(axis, this.model), this.columns)
         : `z${axis}`,
     );
   }
@@ -282,7 +310,7 @@ export class Picture {
       this.apply();
     };
     const dot = element("span", { class: `dot shape-${shapeOf(code)}`, style: { background: colorOf(code) } });
-    return element("button", { type: "button", "aria-pressed": "true", onclick: toggle }, dot, String(label));
+    return element("button", { type: "button", "aria-pressed": String(!this.hidden.has(code)), onclick: toggle }, dot, String(label));
   }
 
   // One mark a row: where the model places it, or where a fit that had not seen it does.

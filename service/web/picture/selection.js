@@ -4,6 +4,7 @@ export class Selection {
   constructor() {
     this.rows = new Set();
     this.title = "";
+    this.definition = ""; // by which it can be found again
     this.listeners = [];
   }
 
@@ -15,9 +16,10 @@ export class Selection {
     this.listeners.push(listener);
   }
 
-  choose(rows, title) {
+  choose(rows, title, definition = `rows:${[...rows].join(",")}`) {
     this.rows = new Set(rows);
     this.title = title;
+    this.definition = this.rows.size ? definition : "";
     for (const listener of this.listeners) listener(this);
   }
 

@@ -1,6 +1,6 @@
 // A picture that is turned: which frame is shown, by which arrows it is turned, and how far apart that keeps the classes.
 
-import { axisName } from "./axis_names.js";
+import { axisName, featureNames } from "./axis_names.js";
 import { Arrows } from "./arrows.js";
 import { Geodesic } from "./geodesic.js";
 import { leadingPlane } from "./principal_axes.js";
@@ -25,7 +25,7 @@ export class Turning {
     this.frame = this.optimum;
     this.coordinates = this.optimumCoordinates;
     this.arrows = new Arrows({
-      names: model.card.features,
+      names: featureNames(model),
       origin: this.shift,
       toPixel: (place) => stage.toPixel(place),
       toPlace: (pixel) => stage.toPlace(pixel),

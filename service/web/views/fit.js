@@ -1,12 +1,17 @@
 // A fit while it runs, and its result once it is there. A reload in the middle tells the same story again.
 
-import { events, get, isActive, persist, request } from "../api.js";
+import { events, get, isActive, pause, persist, request } from "../api.js";
 import { histogram } from "../charts/histogram.js";
 import { button, element, replace } from "../element.js";
 import { titleOf } from "../methods.js";
+import { Preview } from "../picture/preview.js";
 import { awayNotice, loading } from "../states.js";
-import { count, duration, short } from "../words.js";
+import { count, duration, plural, short } from "../words.js";
 import { showModel } from "./model.js";
+
+const PAUSE = 900; // milliseconds between two looks at the progress
+const AGREEMENT =
+  "The search begins at different places. Where many starts end at the same separation, the best one is likely the best there is.";
 
 export async function fitView(context, fitId) {
   const { place, signal, notify, setTitle } = context;
@@ -24,7 +29,7 @@ export async function fitView(context, fitId) {
 }
 
 async function watch({ place, signal }, fit, onOutage) {
-  const board = await Board.of(fit);
+  const board = await Board.of(fit, signal);
   replace(place, board.node);
   for await (const event of events(fit.id, { signal, onOutage })) {
     board.take(event);
@@ -33,86 +38,113 @@ async function watch({ place, signal }, fit, onOutage) {
 
 // What can be seen of a running fit.
 class Board {
-  static async of(fit) {
-    return new Board(fit, await titleOf(fit.method));
+  static async of(fit, signal) {
+    return new Board(fit, await titleOf(fit.method), signal);
   }
 
-  constructor(fit, methodTitle) {
+  constructor(fit, methodTitle, signal) {
+    Object.assign(this, { fit, methodTitle, signal });
     this.nStarts = fit.progress.n_starts;
     this.separations = new Map(); // of each start, the last one known: starts are polished later
-    this.phase = element(
-      "p",
-      { class: "lead", role: "status" },
-      fit.status_detail ? "Waiting: no worker is alive. The fit begins as soon as one is." : "Waiting for a worker",
-    );
-    this.bar = element("progress", { "aria-label": "Starts done", max: String(this.nStarts ?? 1), value: "0" });
-    if (!this.nStarts) this.bar.removeAttribute("value");
+    const waiting = fit.status_detail ? "Waiting: no worker is alive. The fit begins as soon as one is." : "Waiting for a worker";
+    this.phase = element("p", { class: "lead", role: "status" }, waiting);
+    this.bar = element("progress", { "aria-label": "Work done", max: "1" });
     this.figures = element("dl", { class: "figures" });
     this.chart = element("figure", {}, histogram([], this.nStarts));
+    this.preview = new Preview();
+    this.preview.node.hidden = true;
     this.trouble = element("p", { class: "hint", role: "status" });
+    this.price = element("p", { class: "hint" });
     const cancel = (query) => async (event) => {
-      for (const each of this.actions.children) each.disabled = true;
+      for (const each of this.actions.querySelectorAll("button")) each.disabled = true;
       event.target.textContent = query ? "Stopping …" : "Canceling …";
       await request(`v1/fits/${fit.id}/cancel${query}`, { method: "POST" }).catch(() => {
-        for (const each of this.actions.children) each.disabled = false;
+        for (const each of this.actions.querySelectorAll("button")) each.disabled = false;
       });
     };
     this.keep = button("Stop now, keep the best", cancel("?keep_best=true"));
     this.keep.disabled = true;
-    this.actions = element("p", { class: "actions" }, this.nStarts && this.keep, button("Cancel", cancel("")));
+    this.look = element("a", { class: "button", hidden: true }, "Look at it now");
+    this.actions = element("p", { class: "actions" }, this.look, this.nStarts && this.keep, button("Cancel", cancel("")));
     this.node = element(
       "div",
       { class: "board" },
       element("h1", {}, fit.name ?? fit.id),
       this.phase,
       this.bar,
-      this.nStarts && [
-        this.figures,
-        this.chart,
-        element(
-          "p",
-          { class: "hint" },
-          "The search begins at different places. Where many starts end at the same separation, the best one is likely the best there is.",
-        ),
-      ],
+      this.figures,
+      element("div", { class: "search" }, this.preview.node, this.nStarts && element("div", {}, this.chart, element("p", { class: "hint" }, AGREEMENT))),
       this.trouble,
       this.actions,
+      this.price,
     );
-    this.methodTitle = methodTitle;
+    this.asking = null;
     this.update();
+    this.ask();
   }
 
-  take({ type, at, data }) {
-    if (type === "started") {
-      this.startedAt = new Date(at);
-      this.phase.textContent = `${this.methodTitle} is looking for the view`;
-    }
+  take({ type, data }) {
+    if (type === "started") this.phase.textContent = `${this.methodTitle} is looking for the view`;
     if (type === "recovered")
       this.trouble.textContent = "A worker was lost. Its work has been taken over; nothing is lost.";
-    if (type !== "start_done") return;
-    this.separations.set(data.start, data.divergence);
-    this.update(new Date(at));
+    if (type === "start_done") this.separations.set(data.start, data.divergence);
+    if (type === "model") this.found(data.model_id);
+    this.update();
+    this.ask();
   }
 
-  update(now) {
-    if (!this.nStarts) return;
+  // The picture is there; what follows is the evidence for it.
+  found(modelId) {
+    this.phase.textContent = "The view is found. Now it is judged on rows that it has not seen";
+    this.look.href = `#/models/${modelId}`;
+    this.look.hidden = false;
+    this.isFound = true;
+  }
+
+  // How far the work is, folds and all, and the best picture so far; asked at most every so often.
+  ask() {
+    this.asking ??= pause(this.progress ? PAUSE : 0, this.signal)
+      .then(async () => {
+        const path = `v1/fits/${this.fit.id}`;
+        const [fit, preview] = await Promise.all([
+          get(path, { signal: this.signal }),
+          this.isFound ? null : request(`${path}/preview`, { signal: this.signal }),
+        ]);
+        this.progress = fit.progress;
+        if (preview?.status === 200) {
+          this.preview.node.hidden = false;
+          this.preview.show(await preview.json());
+        }
+        this.update();
+      })
+      .catch(() => {}) // the stream of events says when the service is away
+      .finally(() => {
+        this.asking = null;
+        if (!this.signal.aborted && this.node.isConnected) this.ask();
+      });
+  }
+
+  update() {
     const values = [...this.separations.values()];
-    const left = this.nStarts - values.length;
-    this.keep.disabled = values.length === 0;
-    this.bar.value = values.length;
-    if (left === 0) {
-      this.phase.textContent = "All starts are done. The best are polished, and judged on held-out rows";
-      this.bar.removeAttribute("value");
-    }
-    const seconds = values.length && this.startedAt ? (((now - this.startedAt) / 1000) * left) / values.length : null;
+    const { share_done: share, eta_seconds: seconds } = this.progress ?? {};
+    this.keep.disabled = values.length === 0 && !this.isFound;
+    if (share) this.bar.value = share;
     const figure = (title, value) => element("div", {}, element("dt", {}, title), element("dd", {}, value));
     replace(
       this.figures,
-      figure("Starts done", `${count(values.length)} of ${count(this.nStarts)}`),
-      figure("Best separation so far", values.length ? short(Math.max(...values)) : "–"),
-      figure("Search ends in", seconds === null || left === 0 ? "–" : `about ${duration(seconds)}`),
+      this.nStarts && figure("Starts done", `${count(values.length)} of ${count(this.nStarts)}`),
+      this.nStarts && figure("Best separation so far", values.length ? short(Math.max(...values)) : "–"),
+      figure("All is done in", typeof seconds === "number" ? `about ${duration(seconds)}` : "–"),
     );
-    replace(this.chart, histogram(values, this.nStarts));
+    if (this.nStarts) replace(this.chart, histogram(values, this.nStarts));
+    const left = this.nStarts - values.length;
+    replace(
+      this.price,
+      this.isFound
+        ? "Stopping now keeps the picture, without the evidence that is not there yet."
+        : values.length > 0 &&
+            `Stopping now keeps the best of ${plural(values.length, "start")}${left > 0 ? `, leaves out ${count(left)} more` : ""}, and shows a picture that is not judged on rows it has not seen.`,
+    );
   }
 }
 

@@ -25,7 +25,7 @@ export function heldOut({ card, classes }, picture) {
         scoreScale(validation),
         verdict(card),
         shuffled(card),
-        confusion(validation.confusion, classes, (code, taken) => choose(picture, classes, code, taken)),
+        confusion(validation.confusion, classes, (code, taken) => choose(picture, code, taken)),
         warnings(card),
       ]
     : [
@@ -47,13 +47,8 @@ function shuffled({ permutation_test: test }) {
   return element("p", {}, `Against ${plural(test.permutations, "fit")} to shuffled classes: p = ${score(p)}.`);
 }
 
-function choose(picture, classes, code, taken) {
-  const found = picture.confused.filter((each) => each.code === code && each.taken === taken);
-  const words = code === taken ? `${classes[code]}, recognized` : `${classes[code]}, taken for ${classes[taken]}`;
-  picture.selection.choose(
-    found.map(({ row }) => row),
-    words,
-  );
+function choose(picture, code, taken) {
+  picture.inquiry.select(`cell:${code}:${taken}`);
 }
 
 function confusion(counts, classes, onCell) {

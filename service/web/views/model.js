@@ -1,6 +1,6 @@
 // A model: its picture, beside it what remains on held-out rows, what it is made of, and what can be done with it.
 
-import { get } from "../api.js";
+import { ended, get, isActive } from "../api.js";
 import { bars } from "../charts/bars.js";
 import { histogram } from "../charts/histogram.js";
 import { keepFile } from "../chosen_file.js";
@@ -17,7 +17,7 @@ import { heldOut } from "./held_out.js";
 import { newRows } from "./new_rows.js";
 import { takeAway } from "./take_away.js";
 
-const MOST_DRAWN = 50_000;
+const MOST_DRAWN = 200_000;
 
 export async function modelView(context, modelId) {
   replace(context.place, loading("Getting the model"));
@@ -26,14 +26,15 @@ export async function modelView(context, modelId) {
   await showModel(context, modelId, fit);
 }
 
-export async function showModel({ place, signal, setTitle, leave }, modelId, fit) {
+export async function showModel({ place, signal, setTitle, leave, reload, said, remember }, modelId, fit) {
   const [model, schema, plot] = await Promise.all([
     get(`v1/models/${modelId}`, { signal }),
     get(`v1/models/${modelId}/schema`, { signal }),
     get(`v1/models/${modelId}/plot?max_points=${MOST_DRAWN}`, { signal }),
   ]);
-  const picture = new Picture(model, plot, new HttpSource(model, signal));
+  const picture = new Picture(model, plot, new HttpSource(model, signal), said, remember);
   signal.addEventListener("abort", () => picture.dispose());
+  if (fit && isActive(fit)) ended(fit.id, { signal }).then(reload, () => {}); // its evidence comes later than the model
   const name = model.name ?? fit?.name ?? model.id;
   setTitle(name);
   const wish = await chosenOf(model.method, fit ?? { params: model.card.parameters ?? {} });
@@ -100,7 +101,7 @@ function inSample(model, picture) {
       "aria-label": "Components",
       onchange: (event) => picture.choose(event.target.value === "space" ? "space" : Number(event.target.value)),
     },
-    picture.choices.map(([value, title]) => element("option", { value: String(value) }, title)),
+    picture.choices.map(([value, title]) => element("option", { value: String(value), selected: value === picture.choice }, title)),
   );
   return element(
     "section",

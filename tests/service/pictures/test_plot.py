@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from melm import MELM
+from melm.evidence.validation import Validation
+from melm.methods import fit
 from melm.model import Model
 from service.pictures import plot
 
@@ -60,3 +62,29 @@ def test_ticks_are_few_and_inside(low: float, high: float) -> None:
     ticks = list(plot.ticks([low, high]))
     assert 3 <= len(ticks) <= 8
     assert all(0 <= share <= 1 for _, share in ticks)
+
+
+def test_a_picture_that_is_taken_along_says_what_it_shows_and_whether_it_holds() -> None:
+    generator = np.random.default_rng(0)
+    y = np.array([f"class number {code} of many" for code in np.arange(120) % 12])
+    fitted = fit("lda", generator.normal(size=(120, 5)), y, validation=Validation(folds=2))
+    assert fitted.card.verdict is not None
+    drawn = plot.draw(plot.describe(fitted, "mdl_1"), plot.heading_of(fitted, "twelve classes"))
+    root = ET.fromstring(drawn)  # noqa: S314 (our own drawing)
+    elements = list(root.iter("{http://www.w3.org/2000/svg}text"))
+    texts = [element.text or "" for element in elements]
+    assert texts[0] == "twelve classes"
+    assert "balanced accuracy on held-out rows" in " ".join(texts)
+    assert fitted.card.verdict.sentence in " ".join(texts)
+    assert set(y) <= set(texts)
+    ends = [float(element.attrib["x"]) + 7 * len(element.text or "") for element in elements if element.text in set(y)]
+    assert max(ends) < float(root.attrib["width"])
+
+
+def test_a_few_far_rows_do_not_press_the_others_together() -> None:
+    generator = np.random.default_rng(0)
+    rows = generator.normal(size=300)
+    rows[:2] = 500.0
+    low, high = plot.limits([rows, generator.normal(3, 1, 200)])
+    assert (np.quantile(rows, 0.975) - np.quantile(rows, 0.025)) / (high - low) > 0.4
+    assert plot.limits([rows, generator.normal(100, 1, 20)])[1] > 100  # a class that lies far away is seen
