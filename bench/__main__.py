@@ -25,6 +25,7 @@ PARTS = {
     name: title
     for name, title in {
         "library": "The library",
+        "earlier": "Against version 0.1",
         "tables": "Tables",
         "large": "Large data",
         "uploads": "Large data through the service",
