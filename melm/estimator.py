@@ -25,6 +25,7 @@ from melm.data.labeled import (
     check_option,
     check_positive,
     check_whole,
+    counted,
 )
 from melm.data.taken import canonical
 from melm.density.projected import Priors, class_priors
@@ -166,17 +167,21 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.n_jobs = n_jobs
         self.callback = callback
 
-    def fit(self, X: Matrix, y: npt.ArrayLike) -> Self:
-        """Find the projection of X that separates the classes of y, and fit their densities in it."""
+    def fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Find the projection of X that separates the classes of y, and fit their densities in it.
+
+        A weight is how often its row counts: one of weight 3 is three rows, one of weight 0 is none. Class sizes,
+        kernels, covariances and scores go by sums of weights; folds, and whatever leaves one out, take a row whole.
+        """
         given, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
         )
-        rows = canonical(given)
-        codes, classes = check_labels(labels)
+        rows, labels, weights = counted(canonical(given), labels, sample_weight)
+        codes, classes = check_labels(labels, weights)
         names = getattr(self, "feature_names_in_", None)
-        data = Labeled(rows, codes, classes, None if names is None else names.tolist())
+        data = Labeled(rows, codes, classes, None if names is None else names.tolist(), weights=weights)
         fitting = self.fitting(rows.shape[1])
-        class_priors(fitting.priors, np.bincount(codes).tolist())
+        class_priors(fitting.priors, np.bincount(codes, weights).tolist())
 
         def task(units: Sequence[Unit]) -> Task:
             return fitting.task(data, units, _never)

@@ -118,7 +118,7 @@ class Fitting:
         densities = class_densities(problem, projection, gamma, self.priors)
         X, codes = data.held_out(resamples)
         posteriors = densities.log_posteriors(problem.rows.place(X, projection))
-        return balanced_accuracy(codes, posteriors.argmax(axis=1))
+        return balanced_accuracy(codes, posteriors.argmax(axis=1), data.held_out_weights(resamples))
 
     def _choose(self, problem: Problem, gamma: float, found: Found) -> StartResult:
         """The start to keep, by the divergence that raced or by the picture it gives."""

@@ -58,11 +58,8 @@ class Labeled:
             check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
         )
         check_consistent_length(checked, y)
-        weights = check_weights(sample_weight, checked.shape[0])
-        if weights is not None:
-            counting = weights > 0
-            checked, y, weights = checked[counting], column_or_1d(y, warn=True)[counting], weights[counting]
-        codes, classes = check_labels(y)
+        checked, y, weights = counted(checked, y, sample_weight)
+        codes, classes = check_labels(y, weights)
         return cls(checked, codes, classes, feature_names, weights=weights)
 
     @classmethod
@@ -72,12 +69,16 @@ class Labeled:
         y: npt.ArrayLike,
         groups: npt.NDArray[Any] | None = None,
         id_name: str | None = None,
+        weights: npt.ArrayLike | None = None,
     ) -> Labeled:
         """Labeled rows from the feature columns of a table. One without gaps and categories is a matrix as it is."""
+        rows, y, checked = counted(np.arange(len(table)), y, weights)
+        if len(rows) < len(table):
+            table, groups = table.take(rows), None if groups is None else groups[rows]
         encoder = Encoder.fit(table) if needs_encoder(table) else None
         X = table.numbers if encoder is None else encoder.encode(table)
         data = cls.check(X, y, list(table.names) if encoder is None else encoder.features)
-        data.groups, data.id_name = groups, id_name
+        data.groups, data.id_name, data.weights = groups, id_name, checked
         if encoder is not None:
             data.table = table
             data._encoders[()] = encoder
@@ -128,6 +129,10 @@ class Labeled:
         chosen = hold_out(resamples, self.codes, self.groups)
         return self._rows(chosen.rows, resamples), chosen.codes
 
+    def held_out_weights(self, resamples: Resamples) -> Array | None:
+        """How often the rows count that the last resample holds out; None where each counts once."""
+        return None if self.weights is None else self.weights[hold_out(resamples, self.codes, self.groups).rows]
+
     def _chosen(self, resamples: Resamples) -> Selection:
         chosen = select(resamples, self.codes, self.groups)
         if len(np.unique(chosen.codes)) < len(self.classes):
@@ -169,16 +174,17 @@ class Labeled:
         return self.problem(kind, (), ridge).spread
 
 
-def check_labels(y: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:
-    """Codes 0..C-1 of the labels, and the labels themselves in order."""
+def check_labels(y: npt.ArrayLike, weights: Array | None = None) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:
+    """Codes 0..C-1 of the labels, and the labels themselves in order. One row that counts twice is two rows."""
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"At least two classes are needed, got 1 class: {classes[0]!r}.")
-    if counts.min() < 2:
-        label = classes[counts.argmin()]
-        raise ValueError(f"Every class needs at least 2 rows, class {label!r} has {counts.min()}.")
+    sizes = counts if weights is None else np.maximum(counts, np.bincount(codes, weights))
+    if sizes.min() < 2:
+        label = classes[sizes.argmin()]
+        raise ValueError(f"Every class needs at least 2 rows, class {label!r} has {counts[sizes.argmin()]}.")
     return codes, classes
 
 
@@ -196,6 +202,18 @@ def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Array | N
     if not weights.any():
         raise ValueError("All weights are zero: there is no row to fit.")
     return None if (weights == 1).all() else weights
+
+
+def counted(
+    X: npt.NDArray[Any], y: npt.ArrayLike, sample_weight: npt.ArrayLike | None
+) -> tuple[npt.NDArray[Any], npt.ArrayLike, Array | None]:
+    """Rows that count, their labels, and how often each does: a row of weight zero is no row."""
+    weights = check_weights(sample_weight, X.shape[0])
+    if weights is None or weights.all():
+        return X, y, weights
+    counting = weights > 0
+    left = weights[counting]
+    return X[counting], column_or_1d(y, warn=True)[counting], None if (left == 1).all() else left
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:

@@ -12,9 +12,13 @@ from melm.density import ClassDensities
 JUDGED_ROWS = 4096  # rows judged one by one in a leave-one-out score; larger data sets are sampled evenly
 
 
-def balanced_accuracy(codes: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
-    """Mean over the classes of the share of their rows that was recognized."""
-    return float(np.mean([(predicted[codes == code] == code).mean() for code in np.unique(codes)]))
+def balanced_accuracy(
+    codes: npt.NDArray[Any], predicted: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None
+) -> float:
+    """Mean over the classes of the share of their rows, by weight, that was recognized."""
+    counts = np.ones(len(codes)) if weights is None else weights
+    members = [codes == code for code in np.unique(codes)]
+    return float(np.mean([np.average(predicted[own] == codes[own], weights=counts[own]) for own in members]))
 
 
 def leave_one_out_balanced_accuracy(densities: ClassDensities) -> float:
@@ -25,4 +29,7 @@ def leave_one_out_balanced_accuracy(densities: ClassDensities) -> float:
         np.linspace(0, len(rows) - 1, max(2, round(share * len(rows)))).astype(np.intp) for rows in densities.rows
     ]
     codes, posteriors = densities.leave_one_out(members)
-    return balanced_accuracy(codes, posteriors.argmax(axis=1))
+    if densities.weights is None:
+        return balanced_accuracy(codes, posteriors.argmax(axis=1))
+    weights = np.concatenate([own[chosen] for own, chosen in zip(densities.weights, members, strict=True)])
+    return balanced_accuracy(codes, posteriors.argmax(axis=1), weights)

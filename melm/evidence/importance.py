@@ -45,8 +45,13 @@ def _divergence_drops(data: Labeled, model: Model, judged: Sequence[int]) -> lis
     Z = model.transform(X)
     k = Z.shape[1]
 
+    weights = None if data.weights is None else data.weights[rows]
+
     def divergence(projected: Array) -> float:
-        return Divergence(projected, codes, n_components=k, gamma=gamma, covariance="empirical").value(np.eye(k))
+        objective = Divergence(
+            projected, codes, n_components=k, gamma=gamma, covariance="empirical", sample_weight=weights
+        )
+        return objective.value(np.eye(k))
 
     whole = divergence(Z)
     order = np.random.default_rng(0).permutation(len(codes))
@@ -62,11 +67,18 @@ def _accuracy_drops(
         X, codes = data.held_out((fold,))
         n_kernels = sum(len(rows) for rows in model.densities.rows)
         rows = _even(len(codes), max(50, int(MAX_KERNELS / (n_kernels * len(judged) * len(fitted)))))
+        weights = data.held_out_weights((fold,))
+        weights = None if weights is None else weights[rows]
         X, codes, Z = X[rows], codes[rows], model.transform(X[rows])
         order = np.random.default_rng(0).permutation(len(codes))
 
-        def accuracy(projected: Array, model: Model = model, codes: npt.NDArray[np.intp] = codes) -> float:
-            return balanced_accuracy(codes, model.densities.most_probable(projected))
+        def accuracy(
+            projected: Array,
+            model: Model = model,
+            codes: npt.NDArray[np.intp] = codes,
+            weights: Array | None = weights,
+        ) -> float:
+            return balanced_accuracy(codes, model.densities.most_probable(projected), weights)
 
         whole = accuracy(Z)
         drops.append([whole - accuracy(Z + shift) for shift in _shifts(X, order, model, judged)])

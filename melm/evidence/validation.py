@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from melm.data.labeled import Labeled
 from melm.evidence.evaluate import balanced_accuracy
@@ -53,7 +54,8 @@ class HeldOut:
     """Scores of the models of folds on the rows that they did not see."""
 
     scores: list[float]  # balanced accuracy, by fold
-    confusion: Array  # (C, C): true class by predicted class
+    confusion: npt.NDArray[np.intp]  # (C, C): rows by true class and predicted class
+    weighed: Array  # (C, C), the same by weight
     n_folds: int
 
     @property
@@ -69,13 +71,16 @@ def judge(
     fitted = [model for model in models if model is not None]
     if len(fitted) < len(splits) or not splits:
         return None
-    scores, confusion = [], np.zeros((len(data.classes), len(data.classes)), dtype=int)
+    scores, n_classes = [], len(data.classes)
+    confusion, weighed = np.zeros((n_classes, n_classes), dtype=np.intp), np.zeros((n_classes, n_classes))
     for fold, model in zip(splits, fitted, strict=True):
         X, codes = data.held_out((*before, fold))
         predicted = model.densities.most_probable(model.transform(X))
-        scores.append(balanced_accuracy(codes, predicted))
+        weights = data.held_out_weights((*before, fold))
+        scores.append(balanced_accuracy(codes, predicted, weights))
         np.add.at(confusion, (codes, predicted), 1)
-    return HeldOut(scores, confusion, splits[0].n_folds)
+        np.add.at(weighed, (codes, predicted), 1 if weights is None else weights)
+    return HeldOut(scores, confusion, weighed, splits[0].n_folds)
 
 
 def describe_validation(held_out: HeldOut) -> ValidationResult:
@@ -89,7 +94,7 @@ def describe_validation(held_out: HeldOut) -> ValidationResult:
         interval=[low, high],
         confidence=CONFIDENCE,
         scores=held_out.scores,
-        recall_by_class=(np.diag(held_out.confusion) / held_out.confusion.sum(axis=1)).tolist(),
+        recall_by_class=(np.diag(held_out.weighed) / held_out.weighed.sum(axis=1)).tolist(),
         confusion=held_out.confusion.tolist(),
         chance=1 / n_classes,
     )

@@ -116,6 +116,8 @@ class DirectMethod(Method[D]):
         """The linear map for rows X (n, d) with class codes 0..C-1."""
 
     def plan(self, data: Labeled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
+        if data.weights is not None:
+            raise ValueError(f"{self.title} takes no weights of rows; melm does.")
         problem = data.problem(parameters.covariance, resamples)
         class_priors(parameters.priors, problem.rows.sizes)
         self.check(problem, parameters)

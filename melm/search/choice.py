@@ -20,37 +20,43 @@ DRAWS = 200
 CERTAIN = 0.95  # of the draws in which the best candidate does better than guessing
 
 
-def balanced_scores(log_posteriors: Array, codes: npt.NDArray[np.intp]) -> Array:
+def balanced_scores(log_posteriors: Array, codes: npt.NDArray[np.intp], weights: Array | None = None) -> Array:
     """The mean over classes of the mean log posterior of their rows, for each candidate: (n, m) to (m,)."""
-    by_class = [log_posteriors[codes == code].mean(axis=0) for code in np.unique(codes)]
+    counts = np.ones(len(codes)) if weights is None else weights
+    members = [codes == code for code in np.unique(codes)]
+    by_class = [counts[own] @ log_posteriors[own] / counts[own].sum() for own in members]
     scores: Array = np.mean(by_class, axis=0)
     return scores
 
 
-def win_shares(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int) -> Array:
+def win_shares(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int, weights: Array | None = None) -> Array:
     """How often each candidate has the best balanced score, over random weights of the rows: (n, m) to (m,).
 
     Candidates without a score are NaN, and never win.
     """
-    scores = _drawn_scores(log_posteriors, codes, seed)
+    scores = _drawn_scores(log_posteriors, codes, seed, weights)
     winners = np.where(np.isnan(scores), -np.inf, scores).argmax(axis=1)
     shares: Array = np.bincount(winners, minlength=scores.shape[1]) / DRAWS
     return shares
 
 
-def is_guessing(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int) -> bool:
+def is_guessing(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int, weights: Array | None = None) -> bool:
     """Is it uncertain whether a candidate with these log posteriors (n,) does better than equal probabilities?"""
-    better = _drawn_scores(log_posteriors[:, None], codes, seed) > -np.log(len(np.unique(codes)))
+    better = _drawn_scores(log_posteriors[:, None], codes, seed, weights) > -np.log(len(np.unique(codes)))
     return bool(better.mean() < CERTAIN)
 
 
-def _drawn_scores(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int) -> Array:
+def _drawn_scores(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int, weights: Array | None) -> Array:
     """Balanced scores over random weights of the rows: (DRAWS, m)."""
     generator = np.random.default_rng(seed)
     scores = np.zeros((DRAWS, log_posteriors.shape[1]))
     for code in np.unique(codes):
         rows = log_posteriors[codes == code]
-        scores += generator.dirichlet(np.ones(len(rows)), DRAWS) @ rows / len(np.unique(codes))
+        drawn = generator.dirichlet(np.ones(len(rows)), DRAWS)
+        if weights is not None:
+            drawn = drawn * weights[codes == code]
+            drawn /= drawn.sum(axis=1, keepdims=True)
+        scores += drawn @ rows / len(np.unique(codes))
     return scores
 
 

@@ -64,10 +64,10 @@ class Regularization:
         projections = [
             V for result, some in zip(on_all, by_setting, strict=True) for V in _projections(result, len(some))
         ]
-        log_posteriors, codes = _judged(data, resamples, folds, by_fold)
+        log_posteriors, codes, weights = _judged(data, resamples, folds, by_fold)
         if len(codes):
             log_posteriors[:, [V is None for V in projections]] = np.nan
-        scores, shares = self._choose(log_posteriors, codes, on_all, candidates, projections)
+        scores, shares = self._choose(log_posteriors, codes, weights, on_all, candidates, projections)
         best = candidates[max(np.flatnonzero(shares), key=lambda i: (scores[i], shares[i]))]
         problem = data.problem(self.path.covariance, resamples, best.ridge)
         chosen = [(V, share) for V, share in zip(projections, shares, strict=True) if V is not None and share > 0]
@@ -131,6 +131,7 @@ class Regularization:
         self,
         log_posteriors: Array,
         codes: npt.NDArray[np.intp],
+        weights: Array | None,
         on_all: Sequence[Result | None],
         candidates: Sequence[Candidate],
         projections: Sequence[Array | None],
@@ -140,12 +141,12 @@ class Regularization:
         if not there.any():
             raise NothingFitted("No path gave a result.")
         if len(codes) and np.isfinite(log_posteriors).all(axis=0).any():
-            scores = balanced_scores(log_posteriors, codes)
-            if is_guessing(log_posteriors[:, int(np.nanargmax(scores))], codes, self.path.seed):
+            scores = balanced_scores(log_posteriors, codes, weights)
+            if is_guessing(log_posteriors[:, int(np.nanargmax(scores))], codes, self.path.seed, weights):
                 judged = np.flatnonzero(np.isfinite(scores)).tolist()
                 simplest = min(judged, key=lambda index: _complexity(candidates[index]))
                 return scores, np.eye(len(candidates))[simplest]
-            return scores, win_shares(log_posteriors, codes, self.path.seed)
+            return scores, win_shares(log_posteriors, codes, self.path.seed, weights)
         ends = [
             index
             for index, candidate in enumerate(candidates)
@@ -192,17 +193,19 @@ def _projections(result: Result | None, n_candidates: int) -> list[Array | None]
 
 def _judged(
     data: Labeled, resamples: Resamples, folds: Sequence[Fold], by_fold: Sequence[Sequence[Result | None]]
-) -> tuple[Array, npt.NDArray[np.intp]]:
-    """Log posteriors of the rows that folds hold out (n, m), and their class codes; of folds that are complete."""
-    parts, codes = [], []
+) -> tuple[Array, npt.NDArray[np.intp], Array | None]:
+    """Log posteriors of the rows that folds hold out (n, m), their class codes and weights; of complete folds."""
+    parts, codes, weights = [], [], []
     for fold, results in zip(folds, by_fold, strict=True):
         judged = [result["log_posteriors"] for result in results if result is not None]
         if len(judged) == len(results):
             parts.append(np.concatenate(judged, axis=1))
             codes.append(hold_out((*resamples, fold), data.codes, data.groups).codes)
+            weights.append(data.held_out_weights((*resamples, fold)))
     if not parts:
-        return np.empty((0, 0)), np.empty(0, dtype=np.intp)
-    return np.concatenate(parts), np.concatenate(codes)
+        return np.empty((0, 0)), np.empty(0, dtype=np.intp), None
+    given = [own for own in weights if own is not None]
+    return np.concatenate(parts), np.concatenate(codes), np.concatenate(given) if given else None
 
 
 def _rarest(codes: npt.NDArray[np.intp], groups: npt.NDArray[np.generic] | None) -> int:
