@@ -30,7 +30,8 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         The service's address.
     api_key : str or None, default=None
         None takes the variable MELM_API_KEY, which keeps the key out of what is printed and pickled.
-    n_components, gamma, n_starts, covariance, ridge, select_start_by, priors, max_iterations, tolerance, random_state
+    n_components, gamma, n_starts, covariance, regularization, objective, ridge
+    select_start_by, priors, max_iterations, tolerance, random_state
         As of `melm.MELM`. How the work is spread and computed (`n_jobs`, `race`, `form`) is the service's business.
 
     Attributes
@@ -60,10 +61,12 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         gamma: float | Sequence[float] | Literal["auto"] = 1.0,
         n_starts: int = 16,
         covariance: Literal["ledoit_wolf", "empirical"] = "ledoit_wolf",
-        ridge: float = 0.0,
+        regularization: Literal["path"] | None = None,
+        objective: Literal["auto", "divergence", "posterior"] = "auto",
+        ridge: float | Literal["auto"] = "auto",
         select_start_by: Literal["divergence", "balanced_accuracy"] = "divergence",
         priors: Literal["balanced", "empirical"] | Sequence[float] = "balanced",
-        max_iterations: int = 1000,
+        max_iterations: int | Literal["auto"] = "auto",
         tolerance: float = 1e-7,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -73,6 +76,8 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.gamma = gamma
         self.n_starts = n_starts
         self.covariance = covariance
+        self.regularization = regularization
+        self.objective = objective
         self.ridge = ridge
         self.select_start_by = select_start_by
         self.priors = priors
