@@ -127,7 +127,8 @@ class RequestDigest:
 
     def __init__(self, request: Request) -> None:
         self._digest = hashlib.sha256(f"{request.url.path}?{request.url.query}\n".encode())
-        self._digest.update(request.headers.get("content-type", "").encode() + b"\n")
+        # The boundary of a form is another one each time that it is sent.
+        self._digest.update(request.headers.get("content-type", "").partition("boundary=")[0].encode() + b"\n")
 
     def update(self, piece: bytes) -> None:
         """The next piece of the body."""

@@ -13,6 +13,7 @@ import numpy as np
 from melm.data.blocks import blocks
 from melm.data.labeled import Labeled
 from melm.tables.encoding import needs_encoder
+from melm.tables.files import DRY_RUN_BYTES
 from melm.tables.options import ReadOptions
 from melm.tables.reading import Reading, read_roles
 from melm.tables.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
@@ -65,10 +66,18 @@ class Reception:
     without a name until then, and is mapped. So what an upload takes in memory is bounded, but for JSON.
     """
 
-    def __init__(self, codec: Codec, limits: Limits, options: ReadOptions, *, is_dry: bool = False) -> None:
+    def __init__(
+        self,
+        codec: Codec,
+        limits: Limits,
+        options: ReadOptions,
+        *,
+        is_dry: bool = False,
+        content: Stack | None = None,  # where all of it has arrived already
+    ) -> None:
         self._codec, self._limits, self._options = codec, limits, options
-        self._csv = TableReader(limits, options) if codec is CSV and not is_dry else None
-        self._bytes = Stack(1, np.uint8, SPILL_BYTES)
+        self._csv = TableReader(limits, options) if codec is CSV and not is_dry and content is None else None
+        self._bytes = Stack(1, np.uint8, SPILL_BYTES) if content is None else content
 
     def take(self, piece: bytes) -> None:
         """The next piece."""
@@ -83,7 +92,8 @@ class Reception:
         content = self._bytes.finish()[:, 0].data
         media_type = self._codec.media_type
         if self._codec is CSV:
-            return inspect_csv(content, self._limits, self._options, is_complete)
+            is_complete = is_complete and len(content) <= DRY_RUN_BYTES
+            return inspect_csv(content[:DRY_RUN_BYTES], self._limits, self._options, is_complete)
         if self._codec is EXCEL:
             sheet, written = open_sheet(content, self._limits, self._options)
             return replace(inspect_csv(sheet, self._limits, written, is_complete=True), media_type=media_type)

@@ -23,6 +23,7 @@ from service.commands.local_fit import fit_locally
 from service.dependencies import get_wait_seconds
 from service.errors import RequestError
 from service.intake import body
+from service.intake.form import UploadForm
 from service.intake.formats import CODECS, Limits, codec_for_answer, codec_for_body, npy
 from service.intake.model_import import read_model
 from service.intake.rows import read_rows
@@ -167,6 +168,20 @@ def fit_bodies(draw: st.DrawFn) -> bytes:
     return json.dumps(draw(st.fixed_dictionaries({}, optional=members))).encode()
 
 
+FORM = (
+    b'--line\r\nContent-Disposition: form-data; name="target"\r\n\r\ny\r\n--line\r\nContent-Disposition: form-data; '
+    b'name="file"; filename="x.csv"\r\nContent-Type: text/csv\r\n\r\na,y\n1,u\n2,v\n\r\n--line--\r\n'
+)
+
+
+def read_form(content: bytes) -> object:
+    """A form, and what its fields and its file are taken for."""
+    form = UploadForm("multipart/form-data; boundary=line")
+    form.take(content)
+    form.finish()
+    return form.options(QueryParams("")).read_options(), form.codec
+
+
 HEADERS = [
     "wait=5",
     'respond-async, wait="10"',
@@ -187,6 +202,7 @@ TARGETS: list[Target] = [
     Target("fit", lambda content: submission.parse(content, LIMITS), JSON_OF_FITS),
     Target("alias", lambda content: body.parse(AliasPut, content), bodies_of("application/json")),
     Target("roles", parse_roles, TEXTS | JSON_OF_FITS.map(lambda each: each.decode("latin1"))),
+    Target("form", read_form, mutated([FORM]) | st.binary(), (FORM, FORM[:-4], b"--line--")),
     Target("query", lambda text: parse_query(QueryParams(text)), TEXTS),
     Target("accept", codec_for_answer, TEXTS),
     Target("content type", codec_for_body, TEXTS),
