@@ -179,6 +179,5 @@ STATUS: dict[type[Exception], HTTPStatus] = {
     store.PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,
     store.QuotaExceeded: HTTPStatus.TOO_MANY_REQUESTS,
     store.StoreUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
-    store.UnknownSchema: HTTPStatus.SERVICE_UNAVAILABLE,
     store.Damaged: HTTPStatus.INTERNAL_SERVER_ERROR,
 }

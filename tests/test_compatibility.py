@@ -25,7 +25,7 @@ MODELS: list[dict[str, Any]] = json.loads((FIXTURES / "models" / "answers.json")
 HASHES: list[dict[str, Any]] = json.loads((FIXTURES / "hashes.json").read_text())
 ACTIVE: list[dict[str, Any]] = WRITTEN["active_fits"]
 OTHER_VERSION: str = ACTIVE[0]["id"]  # this running fit is made one of another version before it is opened
-QUICK: dict[str, Any] = {"lease_seconds": 1.5, "renew_seconds": 0.3, "sweep_seconds": 0.3, "grace_seconds": 1.0}
+QUICK: dict[str, Any] = {"lease_seconds": 1.5, "renew_seconds": 0.3, "sweep_seconds": 0.3}
 WAIT = {"Prefer": "wait=60"}
 
 

@@ -10,6 +10,7 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ[_name] = "1"
 
+from contextlib import suppress
 from typing import Any
 
 from billiard import current_process, pool
@@ -24,6 +25,7 @@ from worker.engine.library import Library
 from worker.engine.reconcile import Reconciler
 from worker.engine.runner import Runner
 from worker.logs import log_as_json
+from worker.store.errors import ContractError
 from worker.store.process import identity
 from worker.store.settings import Settings
 from worker.tasks import add_tasks
@@ -34,6 +36,7 @@ def worker_settings(settings: Settings) -> dict[str, Any]:
     return {
         "worker_concurrency": settings.worker_processes,
         "worker_prefetch_multiplier": 1,
+        "worker_max_memory_per_child": settings.process_memory_bytes >> 10,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_hijack_root_logger": False,
         "broker_channel_error_retry": True,  # a full server answers with such errors; the worker would end on the first
@@ -68,6 +71,9 @@ def create_app(settings: Settings, library: Library) -> Celery:
         files.clear()  # of a worker that was killed
         signals.worker_shutdown.connect(lambda **_: files.clear(), weak=False)
         dispatcher = CeleryDispatcher(settings, app)
+        with suppress(ContractError):  # away: the first sweep that finds it back wakes who is idle
+            store.workers.beat(identity(os.getpid()), settings.worker_processes)
+        dispatcher.send(settings.worker_processes)  # nobody may have sent any while no worker was there
         keeper = ParentKeeper(store, dispatcher, family, identity(os.getpid()))
         reconciler = Reconciler(store, dispatcher)
         for thread in (keeper, reconciler):

@@ -1,4 +1,4 @@
-"""The one task: a turn at a fit."""
+"""The one task: a turn, which is to work until there is nothing to do."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def add_tasks(app: Celery, runners: Sequence[Runner]) -> None:
     """Register the task. The runner is made in each child process after it was forked."""
 
     @app.task(name=TASK)
-    def turn(tenant: str, fit_id: str) -> None:
-        runners[0].take_turn(tenant, fit_id)
+    def turn() -> None:
+        runners[0].take_turn()

@@ -85,7 +85,7 @@ def submit(context: Context, tenant: str, content: bytes, idempotency: Idempoten
 
     record, outcome = once(store, tenant, idempotency, find=find, make=make)
     if record.is_active:
-        context.dispatcher.send(tenant, record.id)
+        context.dispatcher.send()
     return record, outcome
 
 
@@ -248,7 +248,7 @@ def cancel_fit(
     """Stop a fit, or bring it to an early end."""
     record, changed = context.store.fits.cancel(tenant, fit_id, keep_best=keep_best)
     if changed and record.is_active:
-        context.dispatcher.send(tenant, fit_id)
+        context.dispatcher.send()
     response.status_code = 202 if changed else 200
     return FitOut.of(record)
 
@@ -267,6 +267,6 @@ def cancel_fit(
 def retry_fit(response: Response, context: ContextDep, tenant: FitTenant, fit_id: FitId) -> FitOut:
     """Put a fit back on the queue."""
     record = context.store.fits.retry(tenant, fit_id)
-    context.dispatcher.send(tenant, fit_id)
+    context.dispatcher.send()
     response.headers["Retry-After"] = "1"
     return FitOut.of(record)

@@ -35,7 +35,6 @@ QUICK: dict[str, Any] = {
     "lease_seconds": 1.5,
     "renew_seconds": 0.3,
     "sweep_seconds": 0.3,
-    "grace_seconds": 1.0,
     "cancel_poll_seconds": 0.1,
     "kill_seconds": 1.0,
 }
@@ -153,7 +152,7 @@ class Deployment:
     def submit(self, **params: Any) -> FitRecord:
         """A fit, stored and sent."""
         fit = self.store_only(**params)
-        self.dispatcher.send(TENANT, fit.id)
+        self.dispatcher.send()
         return fit
 
     def store_only(self, **params: Any) -> FitRecord:
@@ -241,7 +240,8 @@ class Deployment:
     def _recoveries(self) -> Iterator[float]:
         """From each fault to the next execution of a unit that it had interrupted; of any, where there is none."""
         runs = self.executions()
-        mishaps = [float(path.read_text()) for path in self.mishaps.glob("mishap *")]
+        written = [path.read_text() for path in self.mishaps.glob("mishap *")]
+        mishaps = [float(text) for text in written if text]  # a process may end before it has written
         faults = sorted([*self.faults, *mishaps])
         for fault, following in pairwise([*faults, math.inf]):
             before = {(run.fit_id, run.unit) for run in runs if run.at <= fault}

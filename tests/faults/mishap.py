@@ -21,18 +21,19 @@ from kombu.transport.redis import QoS
 from tests.worker.stand_in import StandIn
 from worker.app import run_worker
 from worker.engine.dispatch import CeleryDispatcher
-from worker.engine.units import Units
+from worker.engine.units import Done, Opened, Published, Units
 from worker.store.errors import StoreUnavailable
 from worker.store.settings import Settings
 
-MOMENTS: dict[str, tuple[type, str]] = {
-    "claim": (Units, "claim"),
-    "complete": (Units, "complete"),
-    "publish": (Units, "publish"),
-    "open_stage": (Units, "open_stage"),
-    "redispatch": (Units, "redispatch"),
-    "send": (CeleryDispatcher, "send"),
-    "note": (QoS, "append"),  # a message that was taken off the list is noted as taken
+# A moment is a call of a method; the steps of a unit are told apart by the outcome that `next` hands in.
+MOMENTS: dict[str, tuple[type, str, tuple[type, ...]]] = {
+    "claim": (Units, "next", (type(None),)),
+    "complete": (Units, "next", (Done,)),
+    "open_stage": (Units, "next", (Opened,)),
+    "publish": (Units, "next", (Published,)),
+    "sweep": (Units, "sweep", ()),
+    "send": (CeleryDispatcher, "send", ()),
+    "note": (QoS, "append", ()),  # a message that was taken off the list is noted as taken
 }
 
 
@@ -55,7 +56,7 @@ def arm(environment: Mapping[str, str]) -> None:
     what, when, moment = environment["MISHAP"].split()
     folder = Path(environment["MISHAP_FOLDER"])
     every, times = int(environment["MISHAP_EVERY"]), int(environment["MISHAP_TIMES"])
-    owner, name = MOMENTS[moment]
+    owner, name, outcomes = MOMENTS[moment]
     method: Callable[..., Any] = getattr(owner, name)
 
     def perhaps() -> None:
@@ -67,10 +68,11 @@ def arm(environment: Mapping[str, str]) -> None:
             os.kill(os.getpid(), signal.Signals[what])
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if when == "before":
+        is_moment = not outcomes or isinstance(args[3] if len(args) > 3 else None, outcomes)
+        if is_moment and when == "before":
             perhaps()
         answer = method(*args, **kwargs)
-        if when == "after":
+        if is_moment and when == "after":
             perhaps()
         return answer
 

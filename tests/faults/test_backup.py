@@ -93,7 +93,7 @@ def submitted(deployed: Deployment, dataset: DatasetRecord, params: MelmParamete
         dataset_id=dataset.id, dataset_hash=dataset.content_hash, method="melm", params=params.model_dump(mode="json")
     )
     record, _ = deployed.store.fits.submit(TENANT, asked)
-    deployed.dispatcher.send(TENANT, record.id)
+    deployed.dispatcher.send()
     return record
 
 

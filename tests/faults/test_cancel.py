@@ -21,7 +21,7 @@ def assert_stays_canceled(deployed: Deployment, fit: FitRecord) -> None:
     assert deployed.get(fit).status is Status.CANCELED
     assert len(deployed.executions(fit)) == n_before
     deployed.store.fits.retry(TENANT, fit.id)
-    deployed.dispatcher.send(TENANT, fit.id)
+    deployed.dispatcher.send()
     deployed.wait_for_end(fit)
     deployed.assert_whole(fit)
 
@@ -40,7 +40,7 @@ def test_while_it_is_queued_and_no_worker_is_up(tmp_path: Path) -> None:
 def test_while_it_runs_frees_the_worker(tmp_path: Path) -> None:
     """With every process busy for minutes, another fit can only run when the cancel stopped the first."""
     with (
-        deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER, sweep_seconds=NEVER) as deployed,
+        deployment(tmp_path, lease_seconds=NEVER, sweep_seconds=NEVER) as deployed,
         deployed.worker(),
     ):
         fit = deployed.submit(n_starts=6, seconds=300)
@@ -55,7 +55,7 @@ def test_while_it_runs_frees_the_worker(tmp_path: Path) -> None:
 @pytest.mark.faults
 def test_a_unit_that_does_not_react_is_killed(tmp_path: Path) -> None:
     with (
-        deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER) as deployed,
+        deployment(tmp_path, lease_seconds=NEVER) as deployed,
         deployed.worker(worker_processes=1),
     ):
         fit = deployed.submit(n_starts=1, seconds=300, stuck=["search 0"])
@@ -70,11 +70,11 @@ def test_a_unit_that_does_not_react_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_to_keep_the_best_gives_a_model_at_once(tmp_path: Path) -> None:
-    with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER) as deployed, deployed.worker():
+    with deployment(tmp_path, lease_seconds=NEVER) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=100, seconds=0.3)
         deployed.wait_for_execution(fit, 5)
         kept, changed = deployed.store.fits.cancel(TENANT, fit.id, keep_best=True)
-        deployed.dispatcher.send(TENANT, fit.id)
+        deployed.dispatcher.send()
         assert (kept.status, changed) == (Status.RUNNING, True)
         ended = deployed.wait_for_end(fit)
         assert ended.status is Status.SUCCEEDED
@@ -83,7 +83,7 @@ def test_to_keep_the_best_gives_a_model_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_a_time_budget_ends_it_with_the_best(tmp_path: Path) -> None:
-    with deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER) as deployed, deployed.worker():
+    with deployment(tmp_path, lease_seconds=NEVER) as deployed, deployed.worker():
         fit = deployed.submit(n_starts=100, seconds=0.2, budget=1.0)
         ended = deployed.wait_for_end(fit)
         assert (ended.status, ended.cancel) == (Status.SUCCEEDED, "out_of_time")

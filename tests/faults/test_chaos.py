@@ -149,7 +149,7 @@ class Chaos:
 
     def double_messages(self) -> None:
         if self._deployed.fits:
-            self._deployed.dispatcher.send(TENANT, self._deployed.fits[-1].id, 10)
+            self._deployed.dispatcher.send(10)
 
     def cancel_and_retry(self) -> None:
         if self._deployed.fits:
@@ -157,7 +157,7 @@ class Chaos:
             with suppress(Conflict):  # it had ended before
                 self._deployed.store.fits.cancel(TENANT, fit.id)
                 self._deployed.store.fits.retry(TENANT, fit.id)
-                self._deployed.dispatcher.send(TENANT, fit.id)
+                self._deployed.dispatcher.send()
 
 
 def submit_until(stop: threading.Event, deployed: Deployment, url: str) -> int:

@@ -17,7 +17,7 @@ from worker.store.records import Status
 def test_a_killed_child_is_replaced_and_its_unit_resumed(tmp_path: Path) -> None:
     """No lease, grace or sweep ends in this test: the parent itself sees that its child is dead."""
     with (
-        deployment(tmp_path, lease_seconds=NEVER, grace_seconds=NEVER, sweep_seconds=NEVER) as deployed,
+        deployment(tmp_path, lease_seconds=NEVER, sweep_seconds=NEVER) as deployed,
         deployed.worker(),
     ):
         fit = deployed.submit(n_starts=3, seconds=0.4)
@@ -42,7 +42,7 @@ def test_a_killed_worker_is_followed_by_the_next(tmp_path: Path) -> None:
             deployed.wait_for_execution(fit, 3)
             deployed.fault()
             worker.kill()
-        done = set(deployed.times_run(fit)) - {unit.unit for unit, _ in deployed.store.units.leases()}
+        done = set(deployed.times_run(fit)) - {lease.unit for lease in deployed.store.units.leases()}
         assert done
         with deployed.worker():
             deployed.wait_for_end(fit)
@@ -56,7 +56,7 @@ def test_a_frozen_worker_loses_its_unit_and_is_refused_later(tmp_path: Path) -> 
     with deployment(tmp_path) as deployed, deployed.worker(worker_processes=1) as frozen:
         fit = deployed.submit(n_starts=2, seconds=0.5)
         first = deployed.wait_for_execution(fit)
-        (lease, _) = deployed.store.units.leases()[0]
+        lease = deployed.store.units.leases()[0]
         deployed.fault()
         frozen.send(signal.SIGSTOP)
         with deployed.worker(worker_processes=1):
@@ -76,7 +76,7 @@ def test_a_frozen_worker_loses_its_unit_and_is_refused_later(tmp_path: Path) -> 
 
 @pytest.mark.scenario(6, "a start that always crashes")
 def test_a_start_that_always_crashes_is_given_up(tmp_path: Path) -> None:
-    with deployment(tmp_path, grace_seconds=NEVER) as deployed, deployed.worker():
+    with deployment(tmp_path) as deployed, deployed.worker():
         fit = deployed.wait_for_end(deployed.submit(n_starts=3, crashes=["search 1"]))
         assert fit.status is Status.SUCCEEDED
         assert deployed.times_run(fit)["search 1"] == 3
@@ -89,7 +89,7 @@ def test_a_start_that_always_crashes_is_given_up(tmp_path: Path) -> None:
 @pytest.mark.faults
 @pytest.mark.scenario(6, "all starts crash")
 def test_a_fit_of_which_all_starts_crash_fails_with_a_reason(tmp_path: Path) -> None:
-    with deployment(tmp_path, grace_seconds=NEVER, max_attempts=2) as deployed, deployed.worker():
+    with deployment(tmp_path, max_attempts=2) as deployed, deployed.worker():
         fit = deployed.wait_for_end(deployed.submit(n_starts=2, crashes=["search 0", "search 1"]))
         assert fit.status is Status.FAILED
         assert fit.error is not None
@@ -203,7 +203,7 @@ def test_a_clock_that_is_off_by_an_hour_has_no_effect(tmp_path: Path) -> None:
 @pytest.mark.scenario(0, "worker alive but not consuming")
 def test_a_worker_whose_consumer_hangs_ends_so_that_another_can_begin(tmp_path: Path) -> None:
     """Its heart beats on, it hears no signal, and it has taken a message that nobody will see again."""
-    with deployment(tmp_path, grace_seconds=NEVER, stalled_seconds=2) as deployed:
+    with deployment(tmp_path, stalled_seconds=2) as deployed:
         environment = deployed.mishap("HANG before note")
         with deployed.worker(module="tests.faults.mishap", environment=environment) as hanging:
             children = [identity(pid) for pid in hanging.children()]
@@ -211,7 +211,7 @@ def test_a_worker_whose_consumer_hangs_ends_so_that_another_can_begin(tmp_path: 
             assert hanging.process.wait(DEFAULT_TIMEOUT_SECONDS) == -signal.SIGKILL
             wait_until(lambda: all(map(is_dead_here, children)))
         assert "fits wait and no message comes" in (tmp_path / "worker.log").read_text()
-        deployed.dispatcher.send(TENANT, fit.id)
+        deployed.dispatcher.send()
         with deployed.worker():
             deployed.wait_for_end(fit)
         deployed.assert_whole(fit)

@@ -115,7 +115,7 @@ def test_an_answer_that_is_lost_is_asked_for_again(tmp_path: Path, moment: str, 
         with deployed.worker(module="tests.faults.mishap", environment=environment):
             fit = deployed.submit(n_starts=12)
             deployed.wait_for_end(fit)
-        deployed.wait_for_mishap(times)
+            deployed.wait_for_mishap(times)
         deployed.assert_whole(fit)
         assert set(deployed.times_run(fit).values()) == {1}
 
@@ -209,7 +209,7 @@ def test_a_truncated_file_loses_only_what_was_cut(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_a_worker_waits_for_a_server_that_is_late(tmp_path: Path) -> None:
-    with deployment(tmp_path, grace_seconds=NEVER) as deployed, deployed.worker():
+    with deployment(tmp_path) as deployed, deployed.worker():
         deployed.server.kill()
         time.sleep(3)
         deployed.server.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -21,14 +20,10 @@ class Queue:
     """A dispatcher whose messages stay in the process."""
 
     def __init__(self) -> None:
-        self.messages: deque[tuple[str, str]] = deque()
-        self.n_sent = 0
-        self.works = True
+        self.n_messages = 0
 
-    def send(self, tenant: str, fit_id: str, n_messages: int = 1) -> bool:
-        self.messages.extend([(tenant, fit_id)] * n_messages * self.works)
-        self.n_sent += n_messages
-        return self.works
+    def send(self, n_messages: int = 1) -> None:
+        self.n_messages += n_messages
 
 
 class Hold:
@@ -62,13 +57,11 @@ class Bench:
 
     def submit(self, **params: Any) -> FitRecord:
         fit, _ = self.store.fits.submit(self.tenant, submission(stored_dataset(self.store, self.tenant), **params))
-        self.queue.send(self.tenant, fit.id)
         return fit
 
     def run(self, fit: FitRecord) -> FitRecord:
-        """Work until no message is left."""
-        while self.queue.messages:
-            self.runner.take_turn(*self.queue.messages.popleft())
+        """Work until there is nothing to do."""
+        self.runner.take_turn()
         return self.store.fits.get(self.tenant, fit.id)
 
     def projection(self, fit: FitRecord) -> bytes:

@@ -55,7 +55,7 @@ def fitted(store: Engine, params: dict[str, Any], validation: dict[str, int] | N
         force=True,
     )
     fit, _ = store.fits.submit("default", asked)
-    CeleryDispatcher(store.settings).send("default", fit.id)
+    CeleryDispatcher(store.settings).send()
     wait_until(lambda: not store.fits.get("default", fit.id).is_active, 60)
     return store.fits.get("default", fit.id)
 

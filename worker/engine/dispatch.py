@@ -1,6 +1,6 @@
-"""How workers learn that a fit has work: a message with its ids, on one queue, by task name.
+"""How workers learn that there is work: a message that carries nothing, on one queue.
 
-The store is the truth. A message only wakes a worker, so one that is lost costs time, never a fit.
+The store is the truth. A message only wakes a worker: one that is lost costs a sweep, one that comes twice a call.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 class Dispatcher(Protocol):
     """Sends messages. Never raises: what was not sent is found by the next sweep."""
 
-    def send(self, tenant: str, fit_id: str, n_messages: int = 1) -> bool:
-        """Wake workers for a fit. Tells whether all messages were sent."""
+    def send(self, n_messages: int = 1) -> None:
+        """Wake so many processes of workers."""
         ...
 
 
@@ -34,15 +34,13 @@ class CeleryDispatcher:
     def __init__(self, settings: Settings, app: Celery | None = None) -> None:
         self._app = app or celery_app(settings)
 
-    def send(self, tenant: str, fit_id: str, n_messages: int = 1) -> bool:
-        """Wake workers for a fit."""
+    def send(self, n_messages: int = 1) -> None:
+        """Wake so many processes of workers."""
         try:
             for _ in range(n_messages):
-                self._app.send_task(TASK, args=(tenant, fit_id), queue=QUEUE, retry=False)
+                self._app.send_task(TASK, queue=QUEUE, retry=False)
         except Exception as error:  # whatever the broker's client raises: the sweep sends again
-            logger.warning("no message sent", extra={"fit_id": fit_id, "reason": str(error)})
-            return False
-        return True
+            logger.warning("no message sent", extra={"reason": str(error)})
 
 
 def broker_url(redis_url: str) -> str:

@@ -6,15 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-from worker.engine.scripts import script
-from worker.engine.upgrade import upgraded
+from worker.engine.scripts import limits, script
 from worker.store.connection import Connection, from_timestamp, milliseconds
 from worker.store.errors import Conflict, IdempotencyMismatch
 from worker.store.identifier import new_id
 from worker.store.keys import key
 from worker.store.quotas import Quotas
 from worker.store.records import (
-    SCHEMA_VERSION,
     Event,
     FitError,
     FitRecord,
@@ -24,6 +22,8 @@ from worker.store.records import (
     Page,
     Status,
 )
+
+FIT_VERSION = 2  # of what is stored of a fit; 1 was that of 0.1, whose active fits are planned again
 
 
 class Fits:
@@ -41,7 +41,7 @@ class Fits:
         self._connection.refuse_when_full()
         settings = self._connection.settings
         meta = {
-            "schema_version": str(SCHEMA_VERSION),
+            "schema_version": str(FIT_VERSION),
             "dataset_id": submission.dataset_id,
             "dataset_hash": submission.dataset_hash,
             "method": submission.method,
@@ -66,7 +66,7 @@ class Fits:
             "fit": new_id("fit"),
             "meta": meta,
             "force": submission.force,
-            "grace_ms": milliseconds(settings.grace_seconds),
+            **limits(settings),
             **self._quotas.arguments(),
             **self._connection.idempotency_arguments(idempotency),
         }
@@ -116,8 +116,7 @@ class Fits:
 
         Without `keep_best`, or when nothing is done yet, it is canceled at once; else it soon ends with the best.
         """
-        settings = self._connection.settings
-        arguments = {"fit": id, "keep_best": keep_best, "grace_ms": milliseconds(settings.grace_seconds)}
+        arguments = {"fit": id, "keep_best": keep_best, **limits(self._connection.settings)}
         (answer,) = self._connection.run(script("cancel"), tenant, arguments)
         if answer == "missing":
             self._connection.raise_missing("fit", tenant, id)
@@ -129,7 +128,7 @@ class Fits:
         settings = self._connection.settings
         arguments = {
             "fit": id,
-            "grace_ms": milliseconds(settings.grace_seconds),
+            **limits(settings),
             **self._quotas.arguments(),
         }
         answer, *rest = self._connection.run(script("retry"), tenant, arguments)
@@ -180,7 +179,7 @@ def equal_key(submission: FitSubmission, library_version: str) -> str:
 
 def fit_record(id: str, values: Mapping[bytes, bytes]) -> FitRecord:
     """The record of a fit from the fields that the scripts keep."""
-    text = upgraded(id, {name.decode(): value.decode() for name, value in values.items()})
+    text = {name.decode(): value.decode() for name, value in values.items()}
     times = {name: from_timestamp(int(float(text[name]))) if name in text else None for name in TIMES}
     return FitRecord.model_validate(
         {

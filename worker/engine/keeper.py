@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from worker.engine.dispatch import Dispatcher
 from worker.engine.engine import Engine
 from worker.engine.runner import out_of_time
-from worker.engine.units import LeaseLost
+from worker.engine.units import Released
 from worker.store.errors import ContractError
-from worker.store.process import identity, is_dead_here
+from worker.store.process import is_dead_here
 from worker.store.records import Lease
 from worker.store.settings import Settings
 
@@ -127,7 +127,6 @@ class Held:
 
     report: Report
     lease: Lease
-    process: str
     since: float
     renewed_at: float
     looked_at: float
@@ -169,15 +168,12 @@ class ParentKeeper:
                 heard_at = now = time.monotonic()
                 self._held.pop(report.pid, None)
                 if report.lease is not None:
-                    process = identity(report.pid)
-                    self._held[report.pid] = Held(
-                        report, report.lease, process, since=now, renewed_at=now, looked_at=now
-                    )
+                    self._held[report.pid] = Held(report, report.lease, since=now, renewed_at=now, looked_at=now)
             try:
                 for pid, held in list(self._held.items()):
                     self._look_after(pid, held)
                 if time.monotonic() >= beats_at:
-                    self._store.workers.beat(self._name)
+                    self._store.workers.beat(self._name, settings.worker_processes)
                     beats_at = time.monotonic() + settings.renew_seconds
                     if time.monotonic() - heard_at > settings.stalled_seconds and self._is_stalled():
                         self._end_worker()
@@ -201,14 +197,11 @@ class ParentKeeper:
     def _look_after(self, pid: int, held: Held) -> None:
         settings = self._store.settings
         now = time.monotonic()
-        if is_dead_here(held.process):
+        if is_dead_here(held.lease.process):
             del self._held[pid]
-            n_messages = self._store.units.release(held.lease, dead=True)
-            self._dispatcher.send(held.lease.tenant, held.lease.fit_id, n_messages)
+            self._dispatcher.send(self._store.units.settle(held.lease, Released(dead=True)))
         elif now - held.since > settings.unit_seconds + settings.kill_seconds:
-            with suppress(LeaseLost):
-                n_messages = self._store.units.fail(held.lease, out_of_time(settings.unit_seconds))
-                self._dispatcher.send(held.lease.tenant, held.lease.fit_id, n_messages)
+            self._dispatcher.send(self._store.units.give_up(held.lease, out_of_time(settings.unit_seconds)))
             self._kill(pid, held, "out of time")
         elif held.lost_at is not None and now - held.lost_at > settings.kill_seconds:
             self._kill(pid, held, "no longer wanted")

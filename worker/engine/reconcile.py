@@ -12,6 +12,7 @@ import time
 
 from worker.engine.dispatch import Dispatcher
 from worker.engine.engine import Engine
+from worker.engine.units import Released
 from worker.store.errors import ContractError
 from worker.store.process import is_dead_here
 
@@ -45,12 +46,9 @@ class Reconciler:
         if not self._has_adopted:
             self._store.units.adopt_earlier()
             self._has_adopted = True
-        n_messages = self._release_dead()
-        if not judge_leases or self._store.units.begin_sweep():
-            for tenant, fit_id in self._store.units.due():
-                n_due = self._store.units.redispatch(tenant, fit_id, judge_leases=judge_leases)
-                n_messages += self._send(tenant, fit_id, n_due)
-            self._store.expiry.sweep()
+        n_messages = self._release_dead() + self._store.units.sweep(judge_leases=judge_leases)
+        self._store.expiry.sweep()
+        self._dispatcher.send(n_messages)
         return n_messages
 
     def _run(self) -> None:
@@ -76,12 +74,8 @@ class Reconciler:
     def _release_dead(self) -> int:
         """Take units from dead processes of this host at once, without waiting for their leases to end."""
         n_messages = 0
-        for lease, process in self._store.units.leases():
-            if is_dead_here(process):
+        for lease in self._store.units.leases():
+            if is_dead_here(lease.process):
                 logger.warning("worker process lost", extra={"fit_id": lease.fit_id, "unit": lease.unit})
-                n_messages += self._send(lease.tenant, lease.fit_id, self._store.units.release(lease, dead=True))
-        return n_messages
-
-    def _send(self, tenant: str, fit_id: str, n_messages: int) -> int:
-        self._dispatcher.send(tenant, fit_id, n_messages)
+                n_messages += self._store.units.settle(lease, Released(dead=True))
         return n_messages

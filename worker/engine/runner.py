@@ -1,8 +1,7 @@
 """Works on fits: takes units, runs them, plans what comes next, ends the fit. Knows nothing of Celery.
 
-A worker is woken for a fit and takes a turn: it runs units of that fit until its time is up and then lets others have
-theirs. A plan is driven by replay: it is run again from its beginning with the stored results, up to the first stage
-that has units without one.
+A process that is woken takes a turn: it asks for work until there is none. A plan is driven by replay: it is run again
+from its beginning with the stored results, up to the first stage that has units without one.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from resource import RUSAGE_SELF, getrusage
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from melm.plan import NothingFitted, Plan, Stopped, Unit, resamples_from_json, resamples_to_json
@@ -18,13 +18,13 @@ from worker.engine.cache import DatasetCache
 from worker.engine.dispatch import Dispatcher
 from worker.engine.engine import Engine
 from worker.engine.library import Library
-from worker.engine.units import Claim, LeaseLost, UnitReport
-from worker.store.errors import Gone, NotFound, StoreUnavailable, UnknownSchema
+from worker.engine.units import Claim, Done, Ended, Opened, Outcome, Published, Released, UnitReport
+from worker.store.errors import Gone, NotFound, StoreUnavailable
 from worker.store.records import FitError, FitRecord, Lease, Status
 
 P = ParamSpec("P")
 T = TypeVar("T")
-NOTHING = Claim(None, {}, 0)
+KEPT_FITS = 1000
 
 logger = logging.getLogger(__name__)
 
@@ -58,103 +58,107 @@ class Runner:
         self._library = library
         self._keeper = keeper
         self._process = process
-        self._is_alone = False
         self._datasets = DatasetCache(store, library)
+        self._fits: dict[str, FitRecord] = {}
 
-    def take_turn(self, tenant: str, fit_id: str) -> None:
-        """Work on a fit until there is nothing to do, others should have their turn, or the process is to stop."""
-        turn_ends_at = time.monotonic() + self._store.settings.turn_seconds
-        self._is_alone = False
+    def take_turn(self) -> None:
+        """Work until there is nothing to do, or the process is to stop."""
+        lease: Lease | None = None
+        outcome: Outcome | None = None
+        stays_until = 0.0
         try:
-            claim = self._claim(tenant, fit_id)
-            if claim.lease is None:
-                return
-            fit = self._patiently(self._store.fits.get, tenant, fit_id)
-            while claim.lease is not None:
-                claim = self._work(fit, claim, claim.lease, turn_ends_at)
-        except UnknownSchema as error:
-            logger.warning("left to a worker of another version", extra={"fit_id": fit_id, "reason": str(error)})
-        except (LeaseLost, NotFound, Gone):
-            logger.info("no longer wanted here", extra={"fit_id": fit_id})
+            while True:
+                stay = lease if time.monotonic() < stays_until else None
+                claim = self._next(lease, outcome, stay)
+                if claim is None:
+                    return
+                if lease is not None and claim.lease.fit_id != lease.fit_id and self._is_to_be_replaced():
+                    self._dispatcher.send(self._store.units.settle(claim.lease, Released(dead=False)))
+                    return
+                if lease is None or claim.lease.fit_id != lease.fit_id or stay is None:
+                    stays_until = time.monotonic() + self._store.settings.turn_seconds
+                lease, outcome = claim.lease, self._work(claim)
         finally:
             self._keeper.hold(None)
 
-    def _claim(self, tenant: str, fit_id: str) -> Claim:
-        claim = self._patiently(self._store.units.claim, tenant, fit_id, self._process)
-        self._dispatcher.send(tenant, fit_id, claim.n_messages)
-        return claim
+    def _next(self, lease: Lease | None, outcome: Outcome | None, stay: Lease | None) -> Claim | None:
+        """Hand in what came of a lease, and take the next one; wake others for what has become ready."""
+        take = not self._keeper.is_stopping()
+        if not take and outcome is None:
+            return None
+        answer = self._patiently(self._store.units.next, self._process, lease, outcome, stay=stay, take=take)
+        self._dispatcher.send(answer.n_messages)
+        for fit_id in answer.unreadable:
+            logger.warning("left to a worker of another version", extra={"fit_id": fit_id})
+        return answer.claim
 
-    def _work(self, fit: FitRecord, claim: Claim, lease: Lease, turn_ends_at: float) -> Claim:
-        """Do the unit in hand; answers the next one."""
+    def _is_to_be_replaced(self) -> bool:
+        """Whether this process has taken more memory than it may keep. Celery replaces it when its turn is over."""
+        return getrusage(RUSAGE_SELF).ru_maxrss * 1024 > self._store.settings.process_memory_bytes
+
+    def _work(self, claim: Claim) -> Outcome | None:
+        """Work on a lease; None when it was taken away."""
+        lease = claim.lease
         self._keeper.hold(lease)
         try:
+            fit = self._fit(lease)
             data = self._patiently(self._datasets.load, lease.tenant, fit.dataset_id, fit.dataset_hash)
             if claim.is_plan:
-                following = self._plan(fit, lease, data)
-            else:
-                report = self._run(fit, lease, claim.arguments, data)
-                # A full server takes no messages: whoever has a fit in hand then stays with it.
-                carry_on = time.monotonic() < turn_ends_at or self._patiently(self._store.is_full)
-                following = self._patiently(self._store.units.complete, lease, self._process, report, carry_on=carry_on)
+                return self._plan(fit, claim, data)
+            return Done([self._run(fit, name, stored, data) for name, stored in claim.units.items()])
         except Stopped:
-            return self._stop(lease)
-        except (StoreUnavailable, LeaseLost):
+            return Released(dead=False) if self._keeper.is_stopping() else None
+        except StoreUnavailable:
             raise
         except Exception as error:  # a plan that breaks would break again, and a damaged dataset does not heal
-            logger.exception("fit failed", extra={"fit_id": fit.id, "unit": lease.unit})
-            return self._end(lease, Status.FAILED, failure=fit_error(error))
-        self._send(lease, following.n_messages)
-        if following.lease is None and self._is_alone:
-            # Nobody else can be woken: a turn without an end is better than a fit without one.
-            return self._claim(lease.tenant, lease.fit_id)
-        return following
+            logger.exception("fit failed", extra={"fit_id": lease.fit_id, "unit": lease.unit})
+            return Ended(Status.FAILED, fit_error(error))
 
-    def _send(self, lease: Lease, n_messages: int) -> None:
-        if not self._dispatcher.send(lease.tenant, lease.fit_id, n_messages):
-            self._is_alone = True
+    def _fit(self, lease: Lease) -> FitRecord:
+        """What was asked for, which never changes: read once."""
+        if lease.fit_id not in self._fits:
+            if len(self._fits) >= KEPT_FITS:
+                self._fits.pop(next(iter(self._fits)))
+            self._fits[lease.fit_id] = self._patiently(self._store.fits.get, lease.tenant, lease.fit_id)
+        return self._fits[lease.fit_id]
 
-    def _stop(self, lease: Lease) -> Claim:
-        """Let go of a unit: give it back when the process is to stop. Else it was taken away, and more may wait."""
-        if not self._keeper.is_stopping():
-            return self._claim(lease.tenant, lease.fit_id)
-        self._dispatcher.send(lease.tenant, lease.fit_id, self._store.units.release(lease, dead=False))
-        return NOTHING
-
-    def _run(self, fit: FitRecord, lease: Lease, stored: dict[str, Any], data: Any) -> UnitReport:
+    def _run(self, fit: FitRecord, name: str, stored: dict[str, Any], data: Any) -> UnitReport:
         """Run one unit. What goes wrong inside it is its result."""
-        unit = unit_from_arguments(lease.unit, stored)
+        unit = unit_from_arguments(name, stored)
         began = time.monotonic()
         try:
             result = self._library.run(fit, data, unit, self._keeper.should_stop)
-        except Stopped:
-            if not self._keeper.is_out_of_time():
-                raise
-            failure = out_of_time(self._store.settings.unit_seconds)
-            return UnitReport(None, failure, unit.start, seconds=time.monotonic() - began)
+            preview = self._library.preview(fit, data, unit, result)
         except Exception as error:  # the unit is given up, and the fit goes on without it
-            logger.exception("unit failed", extra={"fit_id": fit.id, "unit": lease.unit})
-            return UnitReport(None, fit_error(error), unit.start, seconds=time.monotonic() - began)
+            if isinstance(error, Stopped):
+                if not self._keeper.is_out_of_time():
+                    raise
+                failure = out_of_time(self._store.settings.unit_seconds)
+            else:
+                logger.exception("unit failed", extra={"fit_id": fit.id, "unit": name})
+                failure = fit_error(error)
+            return UnitReport(name, None, failure, unit.start, seconds=time.monotonic() - began)
         divergence = result.get("divergence") if unit.start is not None else None
         return UnitReport(
+            name,
             result,
             start=unit.start,
             divergence=float(divergence) if divergence is not None and math.isfinite(divergence) else None,
             seconds=time.monotonic() - began,
-            preview=self._library.preview(fit, data, unit, result),
+            preview=preview,
         )
 
-    def _plan(self, fit: FitRecord, lease: Lease, data: Any) -> Claim:
-        """Put up the next stage of the model, or else of the evidence for it; where there is none, the fit ends."""
-        store = self._store
-        fit = self._patiently(store.fits.get, lease.tenant, fit.id)
+    def _plan(self, fit: FitRecord, claim: Claim, data: Any) -> Outcome:
+        """The next stage of the model, or else of the evidence for it; where there is none, the end of the plan."""
+        models, lease = self._store.models, claim.lease
         try:
-            if fit.model_id is None:
-                following, model = self._replay(fit, lease, self._library.plan(fit, data))
-                if following is not None:
-                    return following
-                file, card = self._library.dump(model)
-                record = self._patiently(
-                    store.models.new_record,
+            if claim.model_id is None:
+                end = self._replay(claim, self._library.plan(fit, data))
+                if isinstance(end, Opened):
+                    return end
+                file, card = self._library.dump(end)
+                record = models.new_record(
+                    claim.at,
                     data=file,
                     method=fit.method,
                     name=fit.name,
@@ -162,57 +166,43 @@ class Runner:
                     dataset_id=fit.dataset_id,
                     is_decoy=fit.permute_labels is not None,
                 )
-                ends = fit.validation is None
-                self._patiently(store.units.publish, lease, record, card, file, ends=ends)
-                if ends:
-                    return NOTHING
-            else:
-                record, file = self._patiently(store.models.read, lease.tenant, fit.model_id)
-            following, model = self._replay(fit, lease, self._library.plan_evidence(fit, data, file))
-            if following is not None:
-                return following
+                return Published(record, card, file, ends=fit.validation is None)
+            record, file = self._patiently(models.read, lease.tenant, claim.model_id)
+            end = self._replay(claim, self._library.plan_evidence(fit, data, file))
+            if isinstance(end, Opened):
+                return end
+            file, card = self._library.dump(end)
+            return Published(models.with_evidence(record, file), card, file, ends=True)
         except NothingFitted as error:
-            return self._fail(lease, error)
+            return self._nothing(lease, error)
         except (NotFound, Gone):  # the model was deleted: nobody wants its evidence
-            return self._end(lease, Status.CANCELED)
-        file, card = self._library.dump(model)
-        record = store.models.with_evidence(record, file)
-        self._patiently(store.units.publish, lease, record, card, file, ends=True)
-        return NOTHING
+            return Ended(Status.CANCELED)
 
-    def _replay(self, fit: FitRecord, lease: Lease, plan: Plan[T]) -> tuple[Claim, None] | tuple[None, T]:
-        """Run a plan with the stored results, to its end or to its first stage with units to run; those are put up."""
-        units = self._store.units
+    def _replay(self, claim: Claim, plan: Plan[T]) -> Opened | T:
+        """Run a plan with the stored results, to its end or to its first stage with units to run."""
+        stored = self._patiently(self._store.units.results, claim.lease.tenant, claim.lease.fit_id)
         results: list[dict[str, Any] | None] | None = None
-        is_cut = False
         while True:
             try:
                 stage = next(plan) if results is None else plan.send(results)
             except StopIteration as end:
-                return None, end.value
-            found = self._patiently(units.results, lease.tenant, fit.id, [unit.name for unit in stage.units])
-            missing = [(unit.name, unit_arguments(unit)) for unit in stage.units if unit.name not in found]
-            if missing and not is_cut:
-                following = self._patiently(units.open_stage, lease, self._process, stage, missing)
-                if following is not None:
-                    return following, None
-                is_cut = True
-            results = [found.get(unit.name) for unit in stage.units]
+                outcome: T = end.value
+                return outcome
+            missing = [unit for unit in stage.units if unit.name not in stored]
+            if missing and not claim.is_cut:
+                return Opened(stage, [[(unit.name, unit_arguments(unit))] for unit in missing])
+            results = [stored.get(unit.name) for unit in stage.units]
 
-    def _fail(self, lease: Lease, error: NothingFitted) -> Claim:
-        """End a fit that has nothing to show: canceled where that was asked for, else failed with the reason."""
+    def _nothing(self, lease: Lease, error: NothingFitted) -> Ended:
+        """The end of a fit that has nothing to show: canceled where that was asked for, else failed with the reason."""
         fit = self._patiently(self._store.fits.get, lease.tenant, lease.fit_id)
         if fit.cancel == "keep_best":
-            return self._end(lease, Status.CANCELED)
+            return Ended(Status.CANCELED)
         if fit.cancel == "out_of_time":
-            failure = FitError(type="OutOfTime", message="The time budget ended before any start was done.")
-        else:
-            failure = self._patiently(self._store.units.first_error, lease.tenant, lease.fit_id) or fit_error(error)
-        return self._end(lease, Status.FAILED, failure=failure)
-
-    def _end(self, lease: Lease, status: Status, failure: FitError | None = None) -> Claim:
-        self._patiently(self._store.units.finish, lease, status, failure=failure)
-        return NOTHING
+            message = "The time budget ended before any start was done."
+            return Ended(Status.FAILED, FitError(type="OutOfTime", message=message))
+        first = self._patiently(self._store.units.first_error, lease.tenant, lease.fit_id)
+        return Ended(Status.FAILED, first or fit_error(error))
 
     def _patiently(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the store, and wait for it while it is away, however long: work that is done is not thrown away."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from worker.store.connection import Connection, from_timestamp, timestamp
-from worker.store.keys import ACTIVE, HEARTBEATS, LEASES, METRICS, QUEUED, UNREADABLE
+from worker.store.keys import ACTIVE, HEARTBEATS, LEASES, METRICS, PROCESSES, QUEUED, UNREADABLE
 from worker.store.records import WorkerHealth
 
 
@@ -13,15 +15,17 @@ class Workers:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def beat(self, name: str) -> None:
+    def beat(self, name: str, n_processes: int) -> None:
         """Say that a worker is alive, and forget those that have said nothing for a day."""
         now = timestamp(self._connection.now())
-        commands = [("ZADD", HEARTBEATS, now, name), ("ZREMRANGEBYSCORE", HEARTBEATS, "-inf", now - 86_400_000)]
+        gone = self._connection.call("ZRANGEBYSCORE", HEARTBEATS, "-inf", now - 86_400_000)
+        commands: list[tuple[Any, ...]] = [("HSET", PROCESSES, name, n_processes), ("ZADD", HEARTBEATS, now, name)]
+        commands += [("HDEL", PROCESSES, *gone), ("ZREM", HEARTBEATS, *gone)] if gone else []
         self._connection.call_many(commands)
 
     def leave(self, name: str) -> None:
         """Say that a worker has stopped."""
-        self._connection.call("ZREM", HEARTBEATS, name)
+        self._connection.call_many([("ZREM", HEARTBEATS, name), ("HDEL", PROCESSES, name)])
 
     def health(self) -> WorkerHealth:
         """Whether fits are being worked on: workers alive, fits waiting, and when work was last begun."""
@@ -46,7 +50,7 @@ class Workers:
         if active <= queued:  # nobody has begun any of them: they wait since the first was queued
             waited_since = max(waited_since, int(oldest[0][1]) if oldest else now)
         return WorkerHealth(
-            workers=[name.decode() for name, at in beats if at >= now - settings.renew_seconds * 3 * 1000],
+            workers=[name.decode() for name, at in beats if at >= now - settings.alive_seconds * 1000],
             queued_fits=queued,
             active_fits=active,
             unreadable_fits=unreadable,

@@ -94,9 +94,7 @@ class Connection:
         if script not in self._scripts:
             self._scripts[script] = self.client.register_script(script)
         with translated():
-            answer = self._scripts[script](
-                keys=[key(tenant)], args=[json.dumps({"tenant": tenant, **arguments}), *values]
-            )
+            answer = self._scripts[script](args=[json.dumps({"tenant": tenant, **arguments}), *values])
         return [item.decode() if index == 0 and isinstance(item, bytes) else item for index, item in enumerate(answer)]
 
     def now(self) -> datetime:

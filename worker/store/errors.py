@@ -11,8 +11,6 @@ ContractError
 ├── StoreUnavailable      the server did not answer
 │   └── StoreFull         the server is at its memory limit
 ├── Damaged               a stored value is missing or does not match its hash
-├── UnknownSchema         written by a version of this program that this one does not know
-│   └── NewerLibrary      begun by a later version of the library than this one
 └── SettingsError         a MELM_* variable that cannot be read
 """
 
@@ -85,23 +83,6 @@ class StoreFull(StoreUnavailable):
 
 class Damaged(ContractError):
     """A stored value is missing or is not what was stored."""
-
-
-class UnknownSchema(ContractError):
-    """A record was written by a version of this program that this one does not know: later, or much earlier."""
-
-    def __init__(self, kind: str, id: str, version: int) -> None:
-        super().__init__(f"The {kind} {id!r} has schema version {version}, which this version does not know.")
-        self.kind = kind
-        self.id = id
-        self.version = version
-
-
-class NewerLibrary(UnknownSchema):
-    """A fit was begun by a later version of the library: its units would mean something else here."""
-
-    def __init__(self, id: str, version: str) -> None:
-        ContractError.__init__(self, f"The fit {id!r} was begun by version {version} of the library.")
 
 
 class SettingsError(ContractError):

@@ -3,15 +3,19 @@ r"""The map of all keys.
 Of all tenants, so that what looks after them costs as much as there is work, however many tenants there are. A member
 names the tenant first; its parts stand on lines of their own (`tenant\nfit`), because no tenant's name has two lines.
 
-    melm:active                         sorted set: fit → when it needs a look
+    melm:active                         sorted set: fit → when a sweep looks at it
     melm:queued                         sorted set: fit that nobody has begun → since when
-    melm:leases                         hash: fit and unit → fence and process
+    melm:turns                          sorted set: tenant with a unit to lease → turn at which it was served last
+    melm:turn                           how many leases there have been
+    melm:leases                         hash: process → tenant, fit, unit and fence of its lease
+    melm:lease_ends                     sorted set: process → when its lease ends
     melm:unreadable                     set: fits of another version than that of the worker who met them
     melm:expiries                       sorted set: id of a dataset, fit or model → when it expires
     melm:metrics                        hash: counter → value
     melm:sweeping                       whose turn it is to sweep; expires
     melm:bytes                          hash: tenant → bytes of all that it has
     melm:workers                        sorted set: worker → when it last said that it is alive
+    melm:processes                      hash: worker → how many processes it has
     melm:tenants                        written by 0.1 only: the tenants whose indexes are still to be moved here
 
 Of a tenant, under `melm:{tenant}:`
@@ -30,11 +34,13 @@ Of a tenant, under `melm:{tenant}:`
     fits, fits:status:S, fits:name:N    sorted sets: ids
     fits:equal                          hash: what two equal fits share → the fit that may answer for both
     events                              channel: ids of fits that something happened to
-    fit:ID:meta                         hash: what the record shows, and the last fence given out
-    fit:ID:waiting                      list: units of the open stage that no message stands for yet
-    fit:ID:todo                         sorted set: unit in flight → when it is due
-    fit:ID:units, :attempts             hashes: unit → arguments; → how often it was begun
-    fit:ID:results, :done, :errors      hashes: unit → result; → fence under which it was written; → why it was given up
+    served                              turn at which the tenant was served last
+    ready                               sorted set: fit with a unit to lease → turn at which it was served last
+    fit:ID:meta                         hash: what the record shows, the last fence given out, the last turn
+    fit:ID:todo                         list: what is to be leased: units, and names of several with tabs between
+    fit:ID:leased                       hash: what is leased → process
+    fit:ID:units, :attempts             hashes: unit → arguments; what is leased → how often it was begun
+    fit:ID:results, :errors             hashes: unit → result; → why it was given up
     fit:ID:starts                       set: starts that some unit has finished
     fit:ID:preview                      hash: rows as the best start so far places them, and how that was judged
     fit:ID:events                       stream
@@ -53,6 +59,7 @@ EXPIRIES = f"{PREFIX}:expiries"
 METRICS = f"{PREFIX}:metrics"
 HELD_BYTES = f"{PREFIX}:bytes"
 HEARTBEATS = f"{PREFIX}:workers"
+PROCESSES = f"{PREFIX}:processes"
 EARLIER_TENANTS = f"{PREFIX}:tenants"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from worker.store.connection import Connection, expiry, script, timestamp
@@ -26,6 +27,7 @@ class Models:
 
     def new_record(
         self,
+        now: datetime,
         *,
         data: bytes,
         method: str,
@@ -36,7 +38,6 @@ class Models:
         is_decoy: bool = False,
     ) -> ModelRecord:
         """The record of a model that is about to be stored. A decoy is in no list, so it must not be kept for long."""
-        now = self._connection.now()
         lifetime = self._connection.settings.model_lifetime_seconds
         if is_decoy:
             lifetime = min(lifetime or DECOY_SECONDS, DECOY_SECONDS)
@@ -70,7 +71,7 @@ class Models:
     ) -> ModelRecord:
         """Store a model that was made elsewhere."""
         self._connection.refuse_when_full()
-        record = self.new_record(data=data, method=method, name=name, metadata=metadata)
+        record = self.new_record(self._connection.now(), data=data, method=method, name=name, metadata=metadata)
         arguments = {
             "id": record.id,
             **self._quotas.arguments(),

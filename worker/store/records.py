@@ -189,12 +189,18 @@ class Idempotency(Record):
 
 
 class Lease(Record):
-    """A unit of work in the hands of one process. The fence grows with every claim; only the latest may write."""
+    """A unit that one process works on. The fence grows with every lease of the fit; only the latest may write."""
 
     tenant: str
     fit_id: str
-    unit: str
+    unit: str  # of several short ones, their names with tabs between
     fence: int
+    process: str
+
+    @property
+    def value(self) -> str:
+        """As it is stored, under its process."""
+        return f"{self.tenant}\n{self.fit_id}\n{self.unit}\n{self.fence}"
 
 
 class WorkerHealth(Record):

@@ -28,13 +28,12 @@ class Settings:
     lease_seconds: float = setting(30.0, "How long a unit of work belongs to a worker that no longer says so.")
     renew_seconds: float = setting(5.0, "How often a worker says so.")
     sweep_seconds: float = setting(5.0, "How often lost work is looked for.")
-    grace_seconds: float = setting(30.0, "How long a message may wait in the queue before it is sent again.")
     cancel_poll_seconds: float = setting(0.5, "How often a running unit looks whether it is still wanted.")
     kill_seconds: float = setting(
         5.0, "How long a unit that is no longer wanted may go on; then its process is killed."
     )
     unit_seconds: float = setting(1800.0, "The longest time one unit may take.")
-    turn_seconds: float = setting(0.25, "How long a worker stays with one fit while others wait.")
+    turn_seconds: float = setting(0.25, "How long a process stays with one fit while others of its tenant wait.")
     window: int = setting(8, "How many units of one fit may be in flight at once.", least=1)
     max_attempts: int = setting(3, "How often a unit may take its process down before it is given up.", least=1)
     max_tenant_bytes: int = setting(0, "Bytes per tenant; zero: half of the store where there are several tenants.")
@@ -51,9 +50,19 @@ class Settings:
     worker_processes: int = setting(
         os.cpu_count() or 1, "Processes of one worker; by default as many as cores.", least=1
     )
+    process_memory_bytes: int = setting(
+        1 << 30,
+        "A process of a worker that has taken more is replaced between units, once it is done with its fit.",
+        1 << 20,
+    )
     dataset_cache_bytes: int = setting(1 << 30, "Datasets that a worker keeps, in files that its processes share.")
     dataset_cache_folder: str = setting("", "Where those files are; by default a folder for temporary files.")
     stalled_seconds: float = setting(60.0, "Fits wait this long, and no work is begun: the workers stand still.")
+
+    @property
+    def alive_seconds(self) -> float:
+        """How long after its last heartbeat a worker counts as alive."""
+        return 3 * self.renew_seconds
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Settings:

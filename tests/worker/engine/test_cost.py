@@ -7,14 +7,16 @@ from collections.abc import Callable
 import pytest
 from redis.connection import AbstractConnection
 
+from tests.worker.bench import Bench
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import CeleryDispatcher, Engine, Reconciler
+from worker.store.records import Status
 from worker.store.settings import Settings
 
 
 class NoMessages:
-    def send(self, tenant: str, fit_id: str, n_messages: int = 1) -> bool:
-        return True
+    def send(self, n_messages: int = 1) -> None:
+        pass
 
 
 @pytest.fixture
@@ -47,11 +49,25 @@ def test_a_submission_takes_four_round_trips(
     def submit() -> None:
         """As the service does: it reads the dataset, and says whether a worker is alive."""
         asked = submission(store.datasets.get(tenant, dataset.id), force=True)
-        fit, _ = store.fits.submit(tenant, asked)
-        dispatcher.send(tenant, fit.id)
+        store.fits.submit(tenant, asked)
+        dispatcher.send()
         store.workers.health()
 
     assert round_trips(submit) <= 4
+
+
+def test_a_fit_of_23_units_takes_40_round_trips(
+    store: Engine, tenant: str, round_trips: Callable[[Callable[[], object]], int]
+) -> None:
+    """From its submission to its end, in a process that has never seen its data."""
+    dataset = stored_dataset(store, tenant)
+
+    def fit() -> None:
+        asked = submission(dataset, n_starts=21, force=True)
+        ended = Bench(store, tenant).run(store.fits.submit(tenant, asked)[0])
+        assert (ended.status, ended.starts_done) == (Status.SUCCEEDED, 21)
+
+    assert round_trips(fit) <= 40
 
 
 def test_nothing_costs_more_with_more_tenants(

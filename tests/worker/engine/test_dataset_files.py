@@ -83,7 +83,7 @@ def test_two_processes_of_a_worker_read_once_and_map_one_file(server: RedisServe
         dataset_cache_folder=folder,
     ) as worker:
         fit, _ = store.fits.submit("default", submission(record, n_starts=20, seconds=0.1))
-        CeleryDispatcher(store.settings).send("default", fit.id, 2)
+        CeleryDispatcher(store.settings).send(2)
 
         def mapped() -> list[str]:
             lines = [

@@ -9,23 +9,25 @@ from worker.engine.dispatch import BROKER_PREFIX, QUEUE, TASK, CeleryDispatcher,
 from worker.store.settings import Settings
 
 
-def test_a_message_carries_ids_only(server: RedisServer, settings: Settings) -> None:
+def test_a_message_carries_nothing(server: RedisServer, settings: Settings) -> None:
     server.client.delete(BROKER_PREFIX + QUEUE)
-    assert CeleryDispatcher(settings).send("tenant", "fit_1", 3)
+    CeleryDispatcher(settings).send(3)
     messages = server.client.lrange(BROKER_PREFIX + QUEUE, 0, -1)
     assert len(messages) == 3
     headers = json.loads(messages[0])["headers"]
-    assert (headers["task"], headers["argsrepr"]) == (TASK, "('tenant', 'fit_1')")
+    assert (headers["task"], headers["argsrepr"]) == (TASK, "()")
     assert len(messages[0]) < 1000
     server.client.delete(BROKER_PREFIX + QUEUE)
 
 
-def test_a_broker_that_is_away_is_no_error() -> None:
-    assert not CeleryDispatcher(Settings(redis_url="unix:///nowhere")).send("tenant", "fit_1")
+def test_a_broker_that_is_away_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    CeleryDispatcher(Settings(redis_url="unix:///nowhere")).send()
+    assert "no message sent" in caplog.text
 
 
-def test_nothing_to_send_is_sent() -> None:
-    assert CeleryDispatcher(Settings(redis_url="unix:///nowhere")).send("tenant", "fit_1", 0)
+def test_nothing_to_send_is_not_sent(caplog: pytest.LogCaptureFixture) -> None:
+    CeleryDispatcher(Settings(redis_url="unix:///nowhere")).send(0)
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(

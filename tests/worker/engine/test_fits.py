@@ -8,6 +8,7 @@ from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine, open_engine
 from worker.engine.scripts import script
 from worker.engine.states import MOVES
+from worker.engine.units import Ended, Published
 from worker.store.errors import Conflict, Gone, IdempotencyMismatch, NotFound, QuotaExceeded
 from worker.store.records import Idempotency, Outcome, Status
 from worker.store.settings import Settings
@@ -15,13 +16,14 @@ from worker.store.settings import Settings
 
 def end(store: Engine, tenant: str, fit_id: str, status: Status) -> None:
     """Let the planning step end the fit."""
-    lease = store.units.claim(tenant, fit_id, "here/1/1").lease
-    assert lease is not None
+    claim = store.units.next("here/1/1").claim
+    assert claim is not None
+    assert claim.lease.fit_id == fit_id
     if status is Status.SUCCEEDED:
-        model = store.models.new_record(data=b"file", method="stand_in", fit_id=fit_id)
-        store.units.publish(lease, model, {}, b"file", ends=True)
+        model = store.models.new_record(claim.at, data=b"file", method="stand_in", fit_id=fit_id)
+        store.units.settle(claim.lease, Published(model, {}, b"file", ends=True))
     else:
-        store.units.finish(lease, status)
+        store.units.settle(claim.lease, Ended(status))
 
 
 def test_a_new_fit_is_queued(store: Engine, tenant: str) -> None:
@@ -109,7 +111,7 @@ def test_cancel_ends_a_fit_once(store: Engine, tenant: str) -> None:
     assert (canceled.status, changed) == (Status.CANCELED, True)
     assert canceled.ended_at is not None
     assert store.fits.cancel(tenant, fit.id) == (canceled, False)
-    assert store.units.claim(tenant, fit.id, "here/1/1").lease is None
+    assert store.units.next("here/1/1").claim is None
     assert [event.type for event in store.fits.events(tenant, fit.id)] == ["queued", "canceled"]
 
 
@@ -124,7 +126,9 @@ def test_what_gave_nothing_can_be_retried(store: Engine, tenant: str, status: St
     end(store, tenant, fit.id, status)
     again = store.fits.retry(tenant, fit.id)
     assert (again.status, again.attempts, again.ended_at, again.error) == (Status.QUEUED, 2, None, None)
-    assert store.units.claim(tenant, fit.id, "here/1/1").is_plan
+    claim = store.units.next("here/1/1").claim
+    assert claim is not None
+    assert claim.is_plan
 
 
 def test_what_is_active_or_succeeded_cannot_be_retried(store: Engine, tenant: str) -> None:
@@ -192,7 +196,7 @@ def test_scripts_make_only_the_moves_of_the_table(
     server.client.hset(f"melm:{{{tenant}}}:fit:{fit.id}:meta", "status", before)
     step = script("renew").split("-- A process still")[0] + f"move('{after}') return get('status')"
     call = server.client.register_script(step)
-    arguments = {"keys": [f"melm:{{{tenant}}}"], "args": [f'{{"tenant": "{tenant}", "fit": "{fit.id}"}}']}
+    arguments = {"keys": [], "args": [f'{{"tenant": "{tenant}", "fit": "{fit.id}"}}']}
     if after in MOVES[before]:
         assert call(**arguments) == after.value.encode()  # type: ignore[arg-type]
     else:

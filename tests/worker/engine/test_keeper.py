@@ -4,7 +4,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,23 +14,45 @@ from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine, open_engine
 from worker.engine.keeper import ChildKeeper, Family, ParentKeeper, Report
+from worker.engine.units import Opened
 from worker.store.process import identity
 from worker.store.records import Lease
 from worker.store.settings import Settings
 
 
 class NoMessages:
-    def send(self, tenant: str, fit_id: str, n_messages: int = 1) -> bool:
-        return True
+    def send(self, n_messages: int = 1) -> None:
+        pass
 
 
 @pytest.fixture
 def quick(settings: Settings) -> Iterator[Engine]:
     store = open_engine(
-        replace(settings, lease_seconds=0.4, renew_seconds=0.1, cancel_poll_seconds=0.02, kill_seconds=0.2)
+        replace(
+            settings,
+            lease_seconds=0.4,
+            renew_seconds=0.1,
+            sweep_seconds=0.01,
+            cancel_poll_seconds=0.02,
+            kill_seconds=0.2,
+        )
     )
     yield store
     store.close()
+
+
+@pytest.fixture
+def start_parent(tenant: str) -> Iterator[Callable[[Engine, Family], None]]:
+    """Starts parents, which end with the test."""
+    parents: list[ParentKeeper] = []
+
+    def start(store: Engine, family: Family) -> None:
+        parents.append(ParentKeeper(store, NoMessages(), family, tenant))
+        parents[-1].start()
+
+    yield start
+    for parent in parents:
+        parent.stop()
 
 
 @pytest.fixture
@@ -42,10 +64,10 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def claimed(store: Engine, tenant: str, pid: int) -> Lease:
-    fit, _ = store.fits.submit(tenant, submission(stored_dataset(store, tenant)))
-    lease = store.units.claim(tenant, fit.id, identity(pid)).lease
-    assert lease is not None
-    return lease
+    store.fits.submit(tenant, submission(stored_dataset(store, tenant)))
+    claim = store.units.next(identity(pid)).claim
+    assert claim is not None
+    return claim.lease
 
 
 def report_as(family: Family, pid: int, lease: Lease | None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +79,7 @@ def report_as(family: Family, pid: int, lease: Lease | None, monkeypatch: pytest
 def stays_held(store: Engine, lease: Lease, seconds: float) -> bool:
     ends_at = time.monotonic() + seconds
     while time.monotonic() < ends_at:
-        store.units.redispatch(lease.tenant, lease.fit_id, judge_leases=True)
+        store.units.sweep(judge_leases=True)
         if not store.units.is_held(lease):
             return False
         time.sleep(0.02)
@@ -66,7 +88,7 @@ def stays_held(store: Engine, lease: Lease, seconds: float) -> bool:
 
 def test_reports_arrive_in_order() -> None:
     family = Family()
-    lease = Lease(tenant="t", fit_id="f", unit="u", fence=1)
+    lease = Lease(tenant="t", fit_id="f", unit="u", fence=1, process="here/1/1")
     for number in range(50):
         family.report(0, number, lease)
         family.report(0, number, None)
@@ -100,7 +122,7 @@ def test_a_word_that_comes_too_late_does_not_stop_the_next_unit() -> None:
     """However many units a child has had, and whatever its brothers lose."""
     family = Family(2)
     child, brother = (ChildKeeper(family, slot, 100) for slot in range(2))
-    lease = Lease(tenant="t", fit_id="f", unit="u", fence=1)
+    lease = Lease(tenant="t", fit_id="f", unit="u", fence=1, process="here/1/1")
     brother.hold(lease)
     (brothers,) = family.wait_for_reports(1)
     for _ in range(600):
@@ -126,17 +148,21 @@ def test_a_child_is_told_to_stop() -> None:
 
 def test_a_child_knows_the_time_a_unit_may_take() -> None:
     keeper = ChildKeeper(Family(), 0, 0.05)
-    keeper.hold(Lease(tenant="t", fit_id="f", unit="u", fence=1))
+    keeper.hold(Lease(tenant="t", fit_id="f", unit="u", fence=1, process="here/1/1"))
     assert not keeper.is_out_of_time()
     wait_until(keeper.is_out_of_time, 1)
     assert keeper.should_stop()
 
 
 def test_a_parent_keeps_its_childs_lease(
-    quick: Engine, tenant: str, child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+    quick: Engine,
+    tenant: str,
+    child: subprocess.Popen[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    start_parent: Callable[[Engine, Family], None],
 ) -> None:
     family = Family()
-    ParentKeeper(quick, NoMessages(), family, tenant).start()
+    start_parent(quick, family)
     wait_until(lambda: tenant in quick.workers.health().workers)
     lease = claimed(quick, tenant, child.pid)
     report_as(family, child.pid, lease, monkeypatch)
@@ -147,10 +173,14 @@ def test_a_parent_keeps_its_childs_lease(
 
 
 def test_a_parent_kills_a_child_that_does_not_let_go(
-    quick: Engine, tenant: str, child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+    quick: Engine,
+    tenant: str,
+    child: subprocess.Popen[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    start_parent: Callable[[Engine, Family], None],
 ) -> None:
     family = Family()
-    ParentKeeper(quick, NoMessages(), family, tenant).start()
+    start_parent(quick, family)
     lease = claimed(quick, tenant, child.pid)
     report_as(family, child.pid, lease, monkeypatch)
     time.sleep(0.3)
@@ -164,19 +194,23 @@ def test_a_parent_gives_up_a_unit_that_takes_too_long(
     tenant: str,
     child: subprocess.Popen[bytes],
     monkeypatch: pytest.MonkeyPatch,
+    start_parent: Callable[[Engine, Family], None],
 ) -> None:
     quick = open_engine(replace(settings, renew_seconds=0.1, kill_seconds=0.1, unit_seconds=0.2))
     family = Family()
-    ParentKeeper(quick, NoMessages(), family, tenant).start()
+    start_parent(quick, family)
     plan = claimed(quick, tenant, child.pid)
-    claim = quick.units.open_stage(plan, identity(child.pid), Stage("search", [Unit("a")]), [("a", {})])
+    stage = Opened(Stage("search", [Unit("a")]), [[("a", {})]])
+    claim = quick.units.next(plan.process, plan, stage).claim
     assert claim is not None
     report_as(family, child.pid, claim.lease, monkeypatch)
     assert child.wait(3) == -signal.SIGKILL
     error = quick.units.first_error(tenant, plan.fit_id)
     assert error is not None
     assert error.type == "OutOfTime"
-    assert quick.units.claim(tenant, plan.fit_id, "here/1/1").is_plan
+    following = quick.units.next("here/1/1").claim
+    assert following is not None
+    assert following.is_plan
 
 
 def test_a_parent_ends_a_worker_that_no_longer_consumes(

@@ -17,31 +17,33 @@ class Messages:
     """A dispatcher that counts."""
 
     def __init__(self) -> None:
-        self.sent: list[str] = []
+        self.n_sent = 0
 
-    def send(self, tenant: str, fit_id: str, n_messages: int = 1) -> bool:
-        self.sent += [fit_id] * n_messages
-        return True
+    def send(self, n_messages: int = 1) -> None:
+        self.n_sent += n_messages
 
 
 @pytest.fixture
 def quick(settings: Settings, server: RedisServer) -> Engine:
-    return open_engine(replace(settings, lease_seconds=0.3, sweep_seconds=0.05, grace_seconds=0.1))
+    return open_engine(replace(settings, lease_seconds=0.3, sweep_seconds=0.05))
 
 
 def claimed(store: Engine, tenant: str, process: str) -> str:
+    """A fit whose planning a process has; another process has nothing to do."""
+    store.workers.beat("worker", 2)
     fit, _ = store.fits.submit(tenant, submission(stored_dataset(store, tenant)))
-    assert store.units.claim(tenant, fit.id, process).lease is not None
+    assert store.units.next(process).claim is not None
     return fit.id
 
 
 def test_a_lost_message_is_sent_again(quick: Engine, tenant: str) -> None:
-    fit, _ = quick.fits.submit(tenant, submission(stored_dataset(quick, tenant)))
+    quick.fits.submit(tenant, submission(stored_dataset(quick, tenant)))
     messages = Messages()
     reconciler = Reconciler(quick, messages)
-    assert reconciler.sweep() == 0
+    assert reconciler.sweep() == 0  # nobody is there to be woken
+    quick.workers.beat("worker", 1)
     wait_until(reconciler.sweep)
-    assert messages.sent == [fit.id]
+    assert messages.n_sent == 1
 
 
 def test_a_dead_process_of_this_host_loses_its_unit_at_once(
@@ -55,18 +57,18 @@ def test_a_dead_process_of_this_host_loses_its_unit_at_once(
     assert reconciler.sweep() == 0
     process.kill()
     process.communicate()
-    assert reconciler.sweep() == 1
-    assert messages.sent == [fit_id]
+    assert reconciler.sweep() > 0
+    assert messages.n_sent > 0
+    reconciler.sweep()
     assert store.fits.get(tenant, fit_id).recoveries == 1
-    assert reconciler.sweep() == 0
 
 
 def test_a_lease_of_another_host_has_to_end(quick: Engine, tenant: str) -> None:
-    fit_id = claimed(quick, tenant, "elsewhere/1/1")
+    claimed(quick, tenant, "elsewhere/1/1")
     messages = Messages()
     reconciler = Reconciler(quick, messages)
     wait_until(reconciler.sweep)
-    assert messages.sent == [fit_id]
+    assert messages.n_sent > 0
     assert quick.units.leases() == []
 
 
@@ -82,20 +84,19 @@ def test_leases_are_not_judged_after_the_server_was_away(quick: Engine, tenant: 
     wait_until(reconciler.sweep)  # but a whole lease later they are
 
 
-def test_several_sweep_no_more_than_one(quick: Engine, tenant: str) -> None:
-    for _ in range(3):
-        quick.fits.submit(tenant, submission(stored_dataset(quick, tenant), force=True))
-    messages = Messages()
-    reconcilers = [Reconciler(quick, messages) for _ in range(4)]
+def test_several_judge_no_more_than_one(quick: Engine, tenant: str) -> None:
+    fit_id = claimed(quick, tenant, "elsewhere/1/1")
+    reconcilers = [Reconciler(quick, Messages()) for _ in range(4)]
     time.sleep(quick.settings.lease_seconds)
-    assert sum(reconciler.sweep() for reconciler in reconcilers) == 3
-    assert len(messages.sent) == 3
+    assert sum(reconciler.sweep() > 0 for reconciler in reconcilers) == 1
+    assert quick.fits.get(tenant, fit_id).recoveries == 1
 
 
 def test_it_runs_in_the_background_and_outlives_the_servers_absence(
     quick: Engine, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fit, _ = quick.fits.submit(tenant, submission(stored_dataset(quick, tenant)))
+    quick.fits.submit(tenant, submission(stored_dataset(quick, tenant)))
+    quick.workers.beat("worker", 1)
     messages = Messages()
     reconciler = Reconciler(quick, messages)
     url = quick.connection.client
@@ -105,5 +106,5 @@ def test_it_runs_in_the_background_and_outlives_the_servers_absence(
     reconciler.start()
     time.sleep(0.2)
     monkeypatch.setattr(quick.connection, "client", url)
-    wait_until(lambda: messages.sent == [fit.id])
+    wait_until(lambda: messages.n_sent > 0)
     reconciler.stop()

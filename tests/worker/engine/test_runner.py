@@ -30,18 +30,37 @@ def test_a_fit_gives_what_the_library_gives(bench: Bench) -> None:
     assert card["n_starts"] == 7
 
 
-def test_a_fit_in_one_turn_needs_few_messages(bench: Bench) -> None:
+def test_others_are_woken_for_units_that_are_ready(bench: Bench) -> None:
+    bench.store.workers.beat("worker", 4)
+    bench.run(bench.submit(n_starts=3))
+    assert bench.queue.n_messages == 2 + 1  # of each stage all units but the first, which the planner takes itself
+
+
+def test_nobody_is_woken_where_nobody_is_idle(bench: Bench) -> None:
+    bench.store.workers.beat("worker", 1)
     bench.run(bench.submit(n_starts=6))
-    assert bench.queue.n_sent == 1 + 1 + 1  # to begin, and one more per stage to fill the window of two
+    assert bench.queue.n_messages == 0
 
 
-def test_turns_end_so_that_others_have_theirs(bench: Bench, tmp_path: Path) -> None:
+def order_of(trace: Path) -> list[str]:
+    """The fits of the executions, one after the other."""
+    return [path.name.split()[0] for path in sorted(trace.iterdir(), key=lambda path: int(path.name.split()[-1]))]
+
+
+def test_fits_of_a_tenant_take_turns(bench: Bench, tmp_path: Path) -> None:
     fits = [bench.submit(n_starts=n, seconds=0.3, trace=str(tmp_path)) for n in (4, 2)]
     bench.run(fits[0])
-    order = [path.name.split()[0] for path in sorted(tmp_path.iterdir(), key=lambda path: int(path.name.split()[-1]))]
+    order = order_of(tmp_path)
     assert len(order) == 4 + 2 + 2 + 2
-    assert order.index(fits[1].id) <= 2  # although the first fit had units left
-    assert order.count(fits[1].id) == 4
+    assert order[:4] == [fits[0].id, fits[1].id] * 2
+
+
+def test_a_process_stays_with_a_fit_for_a_moment(bench: Bench, tmp_path: Path) -> None:
+    """So that what was prepared is used again; other tenants come first nevertheless."""
+    fits = [bench.submit(n_starts=3, trace=str(tmp_path), force=True) for _ in range(2)]
+    bench.run(fits[0])
+    order = order_of(tmp_path)
+    assert order == sorted(order)
 
 
 def test_a_unit_that_fails_leaves_the_fit_to_the_others(bench: Bench) -> None:
@@ -95,8 +114,7 @@ def test_a_unit_out_of_time_is_given_up(bench: Bench) -> None:
 def test_a_process_that_stops_gives_its_unit_back(bench: Bench) -> None:
     fit = bench.submit(n_starts=1, seconds=0.01)
     bench.keeper.stopping = True
-    bench.runner.take_turn(*bench.queue.messages.popleft())
-    assert list(bench.queue.messages) == [(bench.tenant, fit.id)]
+    bench.runner.take_turn()
     assert bench.store.units.leases() == []
     bench.keeper.stopping = False
     fit = bench.run(fit)
@@ -117,12 +135,11 @@ def test_keep_best_in_the_middle_gives_the_best_so_far(store: Engine, tenant: st
     def keep_best(bench: Bench) -> None:
         assert bench.keeper.lease is not None
         store.fits.cancel(tenant, bench.keeper.lease.fit_id, keep_best=True)
-        bench.queue.send(tenant, bench.keeper.lease.fit_id)
 
     bench = interrupted(store, tenant, "search 2", keep_best)
     fit = bench.run(bench.submit(n_starts=8))
     assert fit.status is Status.SUCCEEDED
-    assert store.models.card(tenant, fit.model_id or "")["n_starts"] == 1
+    assert store.models.card(tenant, fit.model_id or "")["n_starts"] == 2
     assert store.fits.submit(tenant, submission(stored_dataset(store, tenant), n_starts=8))[0].id != fit.id
 
 
@@ -136,19 +153,11 @@ def test_a_retry_goes_on_from_what_is_done(store: Engine, tenant: str, tmp_path:
     assert store.fits.get(tenant, fit.id).status is Status.CANCELED
     second = Bench(store, tenant)
     store.fits.retry(tenant, fit.id)
-    second.queue.send(tenant, fit.id)
     again = second.run(fit)
     assert again.status is Status.SUCCEEDED
     names = sorted(path.name.split(" ", 1)[1].rsplit(" ", 2)[0] for path in tmp_path.iterdir())
     assert [name for name in names if name.startswith("search")] == ["search 0", "search 1"]
     assert second.projection(again) == locally(fit)
-
-
-def test_without_a_broker_the_turn_goes_on_to_the_end(bench: Bench) -> None:
-    fit = bench.submit(n_starts=4, seconds=0.3)
-    bench.queue.works = False
-    fit = bench.run(fit)
-    assert fit.status is Status.SUCCEEDED
 
 
 def test_a_unit_comes_back_from_the_store_as_it_was() -> None:

@@ -56,7 +56,7 @@ def test_events_come_as_they_happen_until_the_end(store: Engine, tenant: str, se
         async for event in watch.events(tenant, fit_id):
             seen.append(event)
             if event.type == "queued":
-                await asyncio.to_thread(store.units.claim, tenant, fit_id, "here/1/1")
+                await asyncio.to_thread(store.units.next, "here/1/1")
             elif event.type == "started":
                 await asyncio.to_thread(store.fits.cancel, tenant, fit_id)
         return seen

@@ -4,15 +4,16 @@ from dataclasses import replace
 from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine, open_engine
+from worker.engine.units import Released
 from worker.store.settings import Settings
 
 
 def test_a_worker_that_beats_is_alive_until_it_stops(tenant: str, settings: Settings) -> None:
     store = open_engine(replace(settings, renew_seconds=0.1))
-    store.workers.beat(tenant)
+    store.workers.beat(tenant, 2)
     assert tenant in store.workers.health().workers
     wait_until(lambda: tenant not in store.workers.health().workers)
-    store.workers.beat(tenant)
+    store.workers.beat(tenant, 2)
     store.workers.leave(tenant)
     assert tenant not in store.workers.health().workers
     store.close()
@@ -27,13 +28,13 @@ def test_fits_that_wait_without_any_work_begun_mean_standstill(
     health = store.workers.health()
     assert (health.queued_fits, health.active_fits, health.moving, health.claimed_at) == (2, 2, True, None)
     wait_until(lambda: not store.workers.health().moving)
-    lease = store.units.claim(tenant, fits[0].id, "here/1/1").lease
-    assert lease is not None
+    claim = store.units.next("here/1/1").claim
+    assert claim is not None
     time.sleep(0.3)
     health = store.workers.health()
     assert (health.queued_fits, health.active_fits, health.moving) == (1, 2, True)  # one has a unit in hand
     assert health.claimed_at is not None
-    store.units.release(lease, dead=False)
+    store.units.settle(claim.lease, Released(dead=False))
     assert not store.workers.health().moving
     for fit in fits:
         store.fits.cancel(tenant, fit.id)

@@ -12,7 +12,7 @@ OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
 def test_variables_override_defaults() -> None:
     settings = Settings.from_environment({"MELM_LEASE_SECONDS": "1.5", "MELM_WINDOW": "3", "OTHER": "x"})
     assert (settings.lease_seconds, settings.window) == (1.5, 3)
-    assert settings.grace_seconds == Settings().grace_seconds
+    assert settings.sweep_seconds == Settings().sweep_seconds
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "inf", "nan", ""])

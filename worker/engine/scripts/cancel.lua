@@ -9,9 +9,9 @@ end
 if a.keep_best and (redis.call('HLEN', RESULTS) > 0 or get('model_id') ~= '') then
   if get('cancel') == '' then
     cut('keep_best')
-    schedule()
   end
 else
   end_fit('canceled')
 end
+show()
 return { 'canceled' }

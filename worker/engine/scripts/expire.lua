@@ -12,6 +12,6 @@ if redis.call('HGET', key('fits', 'equal'), get('equal_key')) == a.fit then
 end
 redis.call('ZREM', key('fits', 'status', get('status')), a.fit)
 redis.call('ZREM', key('fits'), a.fit)
-redis.call('DEL', META, RESULTS, DONE, ERRORS, STARTS, EVENTS)
+redis.call('DEL', META, RESULTS, ERRORS, STARTS, EVENTS)
 bury(a.fit, 'expired')
 return { 'expired' }

@@ -1,28 +1,26 @@
--- Shared by the scripts of a fit, whose id is a.fit.
---
---   meta      what the record shows, and the last fence given out
---   waiting   names of units of the open stage that no message stands for yet
---   todo      names of units in flight → when they are due: a message's grace, or a lease's end
---   units     name → arguments of the open stage's units
---   attempts  name → how often a unit was begun
---   results   name → result, written once          done    name → fence under which it was written
---   errors    name → why the unit was given up      events  stream
---   starts    the starts that some unit has finished
---   preview   rows as the best start so far places them, and how that was judged
---
--- The `leases` of all tenants (fit and unit → fence and process) tell which units in flight are in a process's hands; the
--- others have a message on its way. `active` sorts the fits by when they need a look; `unreadable` are those of another
--- version than that of the worker who met them. Planning the next stage is a unit too.
-local PLAN = '@plan'
-local META, WAITING, TODO = key('fit', a.fit, 'meta'), key('fit', a.fit, 'waiting'), key('fit', a.fit, 'todo')
-local UNITS, ATTEMPTS = key('fit', a.fit, 'units'), key('fit', a.fit, 'attempts')
-local RESULTS, DONE, ERRORS = key('fit', a.fit, 'results'), key('fit', a.fit, 'done'), key('fit', a.fit, 'errors')
-local STARTS, EVENTS = key('fit', a.fit, 'starts'), key('fit', a.fit, 'events')
-local PREVIEW = key('fit', a.fit, 'preview')
-local LEASES, ACTIVE, UNREADABLE = shared('leases'), shared('active'), shared('unreadable')
-local QUEUED, ME = shared('queued'), member(a.fit)
-
+-- Shared by the scripts of the engine. They work on one fit at a time: the one that `at_fit` was called for last.
+local PLAN = '@plan' -- the unit that plans a fit's next stage
+local LEASES, LEASE_ENDS, ACTIVE = shared('leases'), shared('lease_ends'), shared('active')
+local QUEUED, UNREADABLE, TURNS = shared('queued'), shared('unreadable'), shared('turns')
+local fit, ME, META, TODO, LEASED, UNITS, ATTEMPTS, RESULTS, ERRORS, STARTS, PREVIEW, EVENTS
 local at = now()
+local n_put_up = 0 -- units that this script has made ready
+
+local function at_fit(of_tenant, id)
+  tenant, fit, ME = of_tenant, id, of_tenant .. '\n' .. id
+  META, TODO, LEASED = key('fit', fit, 'meta'), key('fit', fit, 'todo'), key('fit', fit, 'leased')
+  UNITS, ATTEMPTS = key('fit', fit, 'units'), key('fit', fit, 'attempts')
+  RESULTS, ERRORS = key('fit', fit, 'results'), key('fit', fit, 'errors')
+  STARTS, PREVIEW, EVENTS = key('fit', fit, 'starts'), key('fit', fit, 'preview'), key('fit', fit, 'events')
+end
+
+local function pairs_of(...) -- of a flat list of names and values, as the server gives a hash
+  local flat, index = redis.call(...), -1
+  return function()
+    index = index + 2
+    return flat[index], flat[index + 1]
+  end
+end
 
 local function get(field) -- '' where there is nothing
   return redis.call('HGET', META, field) or ''
@@ -34,7 +32,7 @@ end
 
 local function event(type, data)
   redis.call('XADD', EVENTS, 'MAXLEN', '~', 10000, '*', 'type', type, 'data', data or '{}')
-  redis.call('PUBLISH', key('events'), a.fit)
+  redis.call('PUBLISH', key('events'), fit)
 end
 
 local function move(to)
@@ -47,8 +45,8 @@ local function move(to)
   else
     redis.call('ZREM', QUEUED, ME)
   end
-  redis.call('ZREM', key('fits', 'status', from), a.fit)
-  redis.call('ZADD', key('fits', 'status', to), 0, a.fit)
+  redis.call('ZREM', key('fits', 'status', from), fit)
+  redis.call('ZADD', key('fits', 'status', to), 0, fit)
 end
 
 local function is_active()
@@ -60,35 +58,45 @@ local function n_active() -- fits of this tenant that have not ended
   return redis.call('ZCARD', key('fits', 'status', 'queued')) + redis.call('ZCARD', key('fits', 'status', 'running'))
 end
 
-local function schedule() -- when this fit needs a look
-  local first = redis.call('ZRANGE', TODO, 0, 0, 'WITHSCORES')[2]
-  local deadline = tonumber(get('deadline'))
-  if first then
-    local due = tonumber(first)
-    if deadline and get('cancel') == '' then
-      due = math.min(due, deadline)
-    end
-    redis.call('ZADD', ACTIVE, due, ME)
+-- A fit is in its tenant's `ready`, and the tenant in `turns`, while a unit can be leased; both by when they were last served.
+local function show()
+  local READY = key('ready')
+  if redis.call('LLEN', TODO) > 0 and redis.call('HLEN', LEASED) < a.window then
+    redis.call('ZADD', READY, tonumber(get('served')) or 0, fit)
+  else
+    redis.call('ZREM', READY, fit)
+  end
+  if redis.call('EXISTS', READY) == 1 then
+    redis.call('ZADD', TURNS, tonumber(redis.call('GET', key('served'))) or 0, tenant)
+  else
+    redis.call('ZREM', TURNS, tenant)
   end
 end
 
-local function lease(unit) -- fence and process of whoever has the unit in hand
-  local value = redis.call('HGET', LEASES, member(a.fit, unit))
-  if value then
-    local fence, process = value:match('^(%d+) (.*)$')
-    return tonumber(fence), process
-  end
+local function look_again() -- a sweep looks at the fit when its time is up, or after a while
+  local deadline = get('cancel') == '' and tonumber(get('deadline')) or math.huge
+  redis.call('ZADD', ACTIVE, string.format('%.0f', math.min(deadline, at + a.look_ms)), ME)
+end
+
+local function put_up(unit)
+  redis.call('RPUSH', TODO, unit)
+  n_put_up = n_put_up + 1
 end
 
 local function drop_lease(unit)
-  redis.call('HDEL', LEASES, member(a.fit, unit))
+  local process = redis.call('HGET', LEASED, unit)
+  if process then
+    redis.call('HDEL', LEASED, unit)
+    redis.call('HDEL', LEASES, process)
+    redis.call('ZREM', LEASE_ENDS, process)
+  end
 end
 
 local function drop_all_work()
-  for _, unit in ipairs(redis.call('ZRANGE', TODO, 0, -1)) do
+  for _, unit in ipairs(redis.call('HKEYS', LEASED)) do
     drop_lease(unit)
   end
-  redis.call('DEL', TODO, WAITING, UNITS, ATTEMPTS)
+  redis.call('DEL', TODO, UNITS, ATTEMPTS)
 end
 
 local function end_fit(status, failure)
@@ -103,7 +111,7 @@ local function end_fit(status, failure)
     set('error', failure)
   end
   redis.call('ZREM', ACTIVE, ME)
-  redis.call('SREM', key('dataset', get('dataset_id'), 'fits'), a.fit)
+  redis.call('SREM', key('dataset', get('dataset_id'), 'fits'), fit)
   local lifetime = tonumber(get('lifetime_ms'))
   if lifetime then
     set('expires_at', at + lifetime)
@@ -117,30 +125,27 @@ local function end_fit(status, failure)
   event(status, failure)
 end
 
-local function plan_next() -- the stage is over, or cut off: somebody has to see what comes next
-  redis.call('ZADD', TODO, at + a.grace_ms, PLAN)
+local function stage_is_over()
+  return redis.call('LLEN', TODO) == 0 and redis.call('HLEN', LEASED) == 0
+end
+
+local function is_planned() -- whether somebody is to see what comes next, or does
+  return redis.call('LINDEX', TODO, 0) == PLAN or redis.call('HEXISTS', LEASED, PLAN) == 1
 end
 
 local function cut(reason) -- no more units: the plan goes on with what there is
-  if redis.call('ZSCORE', TODO, PLAN) then
-    set('cancel', reason)
-    return
-  end
-  drop_all_work()
   set('cancel', reason)
-  plan_next()
+  if not is_planned() then
+    drop_all_work()
+    put_up(PLAN)
+  end
 end
 
 local function cut_when_out_of_time()
   local deadline = tonumber(get('deadline'))
   if deadline and at >= deadline and get('cancel') == '' then
     cut('out_of_time')
-    return true
   end
-end
-
-local function stage_is_over()
-  return redis.call('ZCARD', TODO) == 0 and redis.call('LLEN', WAITING) == 0
 end
 
 local function progress(n) -- so many more units of the open stage are over
@@ -151,97 +156,35 @@ local function progress(n) -- so many more units of the open stage are over
   end
 end
 
-local function give_up(unit, failure)
-  redis.call('ZREM', TODO, unit)
+local function recover(unit) -- its process is lost
   drop_lease(unit)
-  redis.call('HSET', ERRORS, unit, failure)
-  progress(1)
-end
-
-local function recover(unit) -- its process is lost: a message stands for it again
-  drop_lease(unit)
-  redis.call('ZADD', TODO, at + a.grace_ms, unit)
+  redis.call('LPUSH', TODO, unit)
+  n_put_up = n_put_up + 1
   redis.call('HINCRBY', META, 'recoveries', 1)
   count('recoveries_total', 1)
   event('recovered', cjson.encode({ unit = unit, attempts = tonumber(redis.call('HGET', ATTEMPTS, unit)) }))
 end
 
-local function grant(unit)
-  if get('status') == 'queued' then
-    move('running')
-    set('started_at', at)
-    set('share_before', tonumber(get('share_done')) or 0)
-    local budget = tonumber(get('time_budget_ms'))
-    if budget then
-      set('deadline', at + budget)
-    end
-    event('started')
-  end
-  local fence = redis.call('HINCRBY', META, 'fence', 1)
-  redis.call('HINCRBY', ATTEMPTS, unit, 1)
-  redis.call('HSET', LEASES, member(a.fit, unit), fence .. ' ' .. a.process)
-  redis.call('ZADD', TODO, at + a.lease_ms, unit)
-  redis.call('HSET', shared('metrics'), 'claimed_at', at)
-  return fence
-end
-
-local function send_waiting(n) -- let messages stand for up to n more units; answers for how many
-  local n_sent = 0
-  while n_sent < n and redis.call('ZCARD', TODO) < a.window do
-    local unit = redis.call('LPOP', WAITING)
-    if not unit then
-      break
-    end
-    redis.call('ZADD', TODO, at + a.grace_ms, unit)
-    n_sent = n_sent + 1
-  end
-  return n_sent
-end
-
--- Give the caller's process a unit. With a message of its own (a.fresh) it takes one that a message stands for; carrying on,
--- it takes one that has none yet. A process that asks again because an answer was lost gets the unit it has.
-local function take()
-  cut_when_out_of_time()
-  while true do
-    local sent
-    for _, unit in ipairs(redis.call('ZRANGE', TODO, 0, -1)) do
-      local fence, process = lease(unit)
-      if process == a.process then
-        return { 'unit', unit, fence, redis.call('HGET', UNITS, unit) or '' }
-      end
-      if not fence then
-        sent = sent or unit
-      end
-    end
-    local unit = a.fresh and sent
-    if not unit and redis.call('ZCARD', TODO) < a.window then
-      unit = redis.call('LPOP', WAITING)
-    end
-    unit = unit or sent
-    if not unit then
-      return { 'nothing' }
-    end
-    local attempts = tonumber(redis.call('HGET', ATTEMPTS, unit) or 0)
-    if attempts < a.max_attempts then
-      return { 'unit', unit, grant(unit), redis.call('HGET', UNITS, unit) or '' }
-    end
-    local failure = cjson.encode({
-      type = 'WorkerLost',
-      message = 'The process that ran it was lost ' .. attempts .. ' times.',
-    })
-    if unit == PLAN then
-      end_fit('failed', failure)
-      return { 'nothing' }
-    end
-    give_up(unit, failure)
-    if stage_is_over() then
-      plan_next()
-    end
+local function lease_of(process) -- tenant, fit, unit and fence
+  local value = redis.call('HGET', LEASES, process)
+  if value then
+    return value:match('^(.*)\n(.*)\n(.*)\n(.*)$')
   end
 end
 
-local function answer(reply, n_messages)
-  schedule()
-  reply[#reply + 1] = n_messages or 0
-  return reply
+local function n_idle() -- processes of workers that are alive which have nothing to do
+  local workers = redis.call('ZRANGEBYSCORE', shared('workers'), at - a.alive_ms, '+inf')
+  local n = -redis.call('HLEN', LEASES)
+  for _, worker in ipairs(workers) do
+    n = n + (tonumber(redis.call('HGET', shared('processes'), worker)) or 0)
+  end
+  return math.max(n, 0)
+end
+
+local function n_messages() -- how many processes to wake for what this script has put up
+  return n_put_up > 0 and math.min(n_put_up, n_idle()) or 0
+end
+
+if given(a.fit) then
+  at_fit(tenant, a.fit)
 end

@@ -1,8 +1,7 @@
 #!lua flags=allow-oom
--- A process still has the unit in hand.
-if lease(a.unit) ~= a.fence then
+-- A process still has its unit.
+if redis.call('HGET', LEASES, a.process) ~= a.lease then
   return { 'lost' }
 end
-redis.call('ZADD', TODO, 'XX', at + a.lease_ms, a.unit)
-schedule()
+redis.call('ZADD', LEASE_ENDS, at + a.lease_ms, a.process)
 return { 'renewed' }

@@ -14,7 +14,7 @@ if over then
   return over
 end
 move('queued')
-redis.call('HDEL', META, 'error', 'ended_at', 'expires_at', 'cancel', 'deadline', 'started_at', 'resends')
+redis.call('HDEL', META, 'error', 'ended_at', 'expires_at', 'cancel', 'deadline', 'started_at')
 redis.call('HINCRBY', META, 'attempts', 1)
 redis.call('DEL', ERRORS)
 if redis.call('EXISTS', key('model', get('model_id'))) == 0 then -- deleted since
@@ -23,6 +23,7 @@ end
 redis.call('ZREM', shared('expiries'), ME)
 redis.call('SADD', key('dataset', get('dataset_id'), 'fits'), a.fit)
 event('queued')
-plan_next()
-schedule()
+put_up(PLAN)
+look_again()
+show()
 return { 'queued' }

@@ -39,6 +39,7 @@ end
 redis.call('SADD', key('dataset', a.meta.dataset_id, 'fits'), a.fit)
 remember_made(a.fit)
 event('queued')
-plan_next()
-schedule()
+put_up(PLAN)
+look_again()
+show()
 return { 'created', a.fit, redis.call('HGETALL', META) }

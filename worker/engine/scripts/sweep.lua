@@ -1,3 +1,38 @@
 #!lua flags=allow-oom
--- Whether it is the caller's turn to look for what is overdue.
-return { redis.call('SET', shared('sweeping'), '1', 'NX', 'PX', a.sweep_ms) and 'begun' or 'not now' }
+-- Find what was lost: leases that nobody renewed (unless the caller cannot know that), time budgets that ran out while nobody
+-- worked, fits that nothing is known of any more, and messages. The last item answered is how many processes to wake.
+if a.judge_leases then
+  if not redis.call('SET', shared('sweeping'), '1', 'NX', 'PX', a.sweep_ms) then
+    return { 'not now', 0 }
+  end
+  for _, process in ipairs(redis.call('ZRANGEBYSCORE', LEASE_ENDS, '-inf', at, 'LIMIT', 0, 1000)) do
+    local of, id, unit = lease_of(process)
+    if unit then
+      at_fit(of, id)
+      recover(unit)
+      show()
+    else
+      redis.call('ZREM', LEASE_ENDS, process)
+    end
+  end
+end
+for _, each in ipairs(redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', at, 'LIMIT', 0, 1000)) do
+  at_fit(each:match('^(.*)\n(.*)$'))
+  if is_active() then
+    cut_when_out_of_time()
+    for unit, process in pairs_of('HGETALL', LEASED) do
+      local _, of_fit, held = lease_of(process)
+      if of_fit ~= fit or held ~= unit then -- should never be, and planning again finds all that has no result
+        drop_all_work()
+      end
+    end
+    if stage_is_over() then
+      put_up(PLAN)
+    end
+    look_again()
+  else
+    redis.call('ZREM', ACTIVE, ME)
+  end
+  show()
+end
+return { 'looked', redis.call('EXISTS', TURNS) == 1 and n_idle() or 0 }

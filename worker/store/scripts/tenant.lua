@@ -1,18 +1,18 @@
--- Put before every script. KEYS[1] is the root of one tenant's keys. ARGV[1] holds the named arguments as JSON, bytes follow
--- from ARGV[2] on. Scripts derive the other keys, also those of all tenants, so that they do not run on Redis Cluster.
-local root = KEYS[1]
+-- Put before every script. ARGV[1] holds the named arguments as JSON, bytes follow from ARGV[2] on. Scripts derive their keys,
+-- also those of all tenants, so that they do not run on Redis Cluster.
 local a = cjson.decode(ARGV[1])
+local tenant = a.tenant
 
-local function key(...)
-  return root .. ':' .. table.concat({ ... }, ':')
+local function key(...) -- a key of the tenant
+  return 'melm:{' .. tenant .. '}:' .. table.concat({ ... }, ':')
 end
 
 local function shared(name) -- a key of all tenants
   return 'melm:' .. name
 end
 
-local function member(...) -- something of this tenant in such a key
-  return table.concat({ a.tenant, ... }, '\n')
+local function member(...) -- something of the tenant in such a key
+  return table.concat({ tenant, ... }, '\n')
 end
 
 local function now() -- milliseconds of the server's clock, the only one that counts
@@ -68,8 +68,8 @@ local function weigh(id, bytes) -- what the tenant has of this id from now on
   else
     redis.call('HDEL', key('sizes'), id)
   end
-  if redis.call('HINCRBY', shared('bytes'), a.tenant, bytes - before) == 0 then
-    redis.call('HDEL', shared('bytes'), a.tenant)
+  if redis.call('HINCRBY', shared('bytes'), tenant, bytes - before) == 0 then
+    redis.call('HDEL', shared('bytes'), tenant)
   end
 end
 
@@ -81,7 +81,7 @@ local function over_quota(name, used, wanted) -- the answer of a script that may
 end
 
 local function held_bytes()
-  return tonumber(redis.call('HGET', shared('bytes'), a.tenant) or 0)
+  return tonumber(redis.call('HGET', shared('bytes'), tenant) or 0)
 end
 
 local function bury(id, reason) -- what is gone is remembered as gone
