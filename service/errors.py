@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
+from melm.tables.problem import Fix
 from worker.store import errors as store
 
 
@@ -36,6 +37,8 @@ class FieldError:
     fix: str | None = None
     count: int | None = None  # how many equal problems this one stands for, where there are several
     places: tuple[str, ...] | None = None  # pointers to the first of them
+    lines: tuple[int, ...] | None = None  # of the file, where the places are in one
+    fixes: tuple[Fix, ...] | None = None  # what `fix` says, as parameters with values
 
     def as_member(self) -> dict[str, Any]:
         """The error as it stands in a problem document."""

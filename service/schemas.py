@@ -118,6 +118,7 @@ class DatasetOut(ResourceOut):
     content_hash: str = Field(description="The canonical hash of the content; docs/http.md says how it is made.")
     n_rows: int
     n_features: int
+    n_unlabeled: int = Field(description="Rows of the upload without a label: they are left out.")
     dtype: Literal["float64", "float32"]
     classes: list[Label]
     class_counts: list[int]
@@ -222,7 +223,8 @@ class ReadingOut(BaseModel):
     media_type: str
     dialect: DialectOut | None = Field(description="Of text and workbooks; null of other formats.")
     n_rows: int
-    n_unlabeled: int = Field(description="Rows without a label.")
+    n_unlabeled: int = Field(description="Rows without a label: they are left out.")
+    n_dropped: int = Field(description="Labeled rows that `drop_missing` and `rare_classes` leave out.")
     is_complete: bool = Field(description="False where only the beginning of a file was looked at.")
     columns: list[ColumnReadingOut]
     target: TargetOut | None = Field(description="The column of labels: the one that was named, else the likeliest.")
@@ -555,6 +557,8 @@ class FieldErrorOut(BaseModel):
     fix: str | None = Field(default=None, description="How to mend it.")
     count: int | None = Field(default=None, description="How many equal problems this one stands for.")
     places: list[str] | None = Field(default=None, description="JSON Pointers to the first of them.")
+    lines: list[int] | None = Field(default=None, description="Lines of the file, of the same places.")
+    fixes: list[FixOut] | None = Field(default=None, description="What `fix` says, as parameters with values.")
 
 
 class Problem(BaseModel):

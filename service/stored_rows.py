@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.tables.roles import Role
+from melm.tables.times import as_iso
 from service.errors import FieldError, Invalid
 from service.intake.formats import CODECS, Answer, npy
 from service.intake.formats.table import Array
@@ -67,7 +68,10 @@ class RowsPage:
         place = {column.name: index for index, column in enumerate(described)}
         names = {column.role: column.name for column in described}
         found = [
-            Column(name, Role.NUMERIC, _as_written(self.X[:, index])) for index, name in enumerate(self.number_names)
+            Column(name, Role.TIME, _as_times(self.X[:, index]))
+            if self.part is not None and name in self.part.time_names
+            else Column(name, Role.NUMERIC, _as_written(self.X[:, index]))
+            for index, name in enumerate(self.number_names)
         ]
         if self.part is not None:
             found += [
@@ -76,6 +80,8 @@ class RowsPage:
             ]
             if self.part.ids is not None:
                 found.append(Column(self.part.id_name or "id", Role.ID, self.part.ids))
+            if self.part.weights is not None:
+                found.append(Column(names.get(Role.WEIGHT, "weight"), Role.WEIGHT, _as_written(self.part.weights)))
             if self.part.groups is not None:
                 found.append(Column(names.get(Role.GROUP, "group"), Role.GROUP, self.part.groups))
         order = {name: index for index, name in enumerate(self.feature_names)}
@@ -125,8 +131,8 @@ def read_page(
     n_rows = max(1, int(np.searchsorted(np.cumsum(sizes), PAGE_BYTES, side="right")))
     here = here[:n_rows]
     if part is not None:
-        ids, groups = (None if array is None else array[here] for array in (part.ids, part.groups))
-        part = TablePart(part.text_names, codes[:n_rows], part.categories, ids, part.id_name, groups)
+        arrays = {name: getattr(part, name) for name in ("ids", "groups", "weights")}
+        part = replace(part, codes=codes[:n_rows], **{n: a[here] for n, a in arrays.items() if a is not None})
     following = offset + len(here)
     return RowsPage(
         record, here, X[:n_rows], codes[:n_rows], y[here], part, following if following < len(rows) else None
@@ -181,6 +187,10 @@ def _as_written(values: Array) -> Array:
     column = np.empty(len(values), object)
     column[~missing] = present.tolist()
     return column
+
+
+def _as_times(days: Array) -> Array:
+    return np.array([None if np.isnan(value) else as_iso(value) for value in days.tolist()], object)
 
 
 def _free_name(taken: set[str]) -> str:

@@ -37,7 +37,7 @@ def messy_rows() -> list[list[str]]:
                 else color,
                 f"0{1000 + index % 4}",
                 f"{generator.normal(70, 9):.1f}".replace(".", ","),
-                "12,5",
+                f"{12 + index % 3},5",
                 "north",
                 "ill" if ill else "well",
             ]

@@ -13,9 +13,9 @@ from melm.methods import METHODS, plan_evidence, plan_model, run_unit
 from melm.model import Model
 from melm.model import file as model_file
 from melm.plan import Plan, Result, Unit
-from melm.tables.table import Table
 from worker.engine.library import Array
 from worker.engine.units import Preview
+from worker.store.labeled_rows import as_labeled
 from worker.store.records import DatasetRecord, FitRecord
 from worker.store.table_part import TablePart
 
@@ -25,12 +25,7 @@ class MelmLibrary:
 
     def prepare(self, record: DatasetRecord, X: Array, y: Array, part: TablePart | None) -> Labeled:
         """Checked rows, which also keep what was computed from them for the next unit."""
-        names = record.feature_names
-        if part is None or names is None:
-            return Labeled.check(X, y, names)
-        numbers = tuple(name for name in names if name not in part.text_names)
-        table = Table(tuple(names), numbers, X, part.text_names, part.codes, part.categories)
-        return Labeled.of_table(table, y, part.groups, part.id_name)
+        return as_labeled(record.feature_names, X, y, part)
 
     def plan(self, fit: FitRecord, data: Labeled) -> Plan[Model]:
         """The plan of a fit's model."""

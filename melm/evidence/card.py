@@ -18,6 +18,7 @@ from melm.density.overlap import overlap
 from melm.evidence.evaluate import JUDGED_ROWS, leave_one_out_balanced_accuracy
 from melm.model.card import (
     MAX_LISTED,
+    AnyColumn,
     CategoricalColumn,
     Chosen,
     ChosenCandidate,
@@ -28,6 +29,7 @@ from melm.model.card import (
     Separation,
     Software,
     Start,
+    TimeColumn,
 )
 from melm.objective.divergence import divergence_of
 from melm.objective.potential import Pair
@@ -63,7 +65,8 @@ def describe_columns(problem: Problem, projection: Array, loadings: Array, encod
     sources, spread = [encoder.sources[index] for index in listed], problem.spread
     joint = spread.joint_loadings(projection, sources).tolist()
     correlations = spread.joint_correlations(projection, sources).tolist()
-    kinds = {"numeric": NumericColumn, "categorical": CategoricalColumn}
+    kinds: dict[str, type[AnyColumn]]
+    kinds = {"numeric": NumericColumn, "categorical": CategoricalColumn, "time": TimeColumn}
     facts = encoder.to_json()
     columns = [
         kinds[facts[place]["kind"]](

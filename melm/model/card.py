@@ -104,6 +104,15 @@ class NumericColumn(Column):
     median: float = Field(description="Of the training rows.")
 
 
+class TimeColumn(Column):
+    """A column of dates or times; missing ones are replaced by the median."""
+
+    kind: Literal["time"] = Field(description="Days since 1970-01-01, and phases of the day, the week and the year.")
+    median: float = Field(description="Of the training rows, in days.")
+    phases: list[Text] = Field(max_length=3, description="hour, weekday, month: those that vary, as sine and cosine.")
+    day_first: bool = Field(description="Whether 03/04/2024 is the third of April.")
+
+
 class CategoricalColumn(Column):
     """A column of categories, one feature for each."""
 
@@ -111,6 +120,9 @@ class CategoricalColumn(Column):
     categories: list[Text] = Field(max_length=MAX_ITEMS, description="Those that have a feature of their own.")
     has_other: bool = Field(description="Whether the other categories share a feature.")
     rest_as: Text | None = Field(default=None, description="The category as which values too rare for a feature count.")
+
+
+AnyColumn: TypeAlias = NumericColumn | CategoricalColumn | TimeColumn
 
 
 class Separation(Part):
@@ -313,7 +325,7 @@ class Card(Part):
     n_more_features: Count = Field(default=0, description="How many more there are.")
     loadings: PerFeature[PerComponent[float]] = Field(description="Standardized loadings, a row a feature.")
     axis_correlations: PerFeature[PerComponent[Correlation]] = Field(description="Correlations of features with axes.")
-    columns: list[Annotated[NumericColumn | CategoricalColumn, Field(discriminator="kind")]] | None = Field(
+    columns: list[Annotated[AnyColumn, Field(discriminator="kind")]] | None = Field(
         max_length=MAX_ITEMS, description="Columns of the table, where features were encoded."
     )
     n_more_columns: Count = Field(default=0, description="How many more there are, with smaller loadings.")

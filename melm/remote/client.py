@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, Unpack
 
 from melm.remote.connection import PATIENCE_SECONDS, Connection
-from melm.remote.datasets import Datasets
+from melm.remote.datasets import Datasets, TableOptions
 from melm.remote.fits import Fits
 from melm.remote.models import Models
 from melm.remote.records import Reading
@@ -39,7 +39,7 @@ class Client:
         self.fits = Fits(self._connection)
         self.models = Models(self._connection)
 
-    def inspect(self, rows: Rows | str | bytes, **options: Any) -> Reading:
+    def inspect(self, rows: Rows | str | bytes, **options: Unpack[TableOptions]) -> Reading:
         """What would be read of a table; `client.datasets.inspect` has the options."""
         return self.datasets.inspect(rows, **options)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,61 @@ from melm.remote.records import Dataset, Reading
 from melm.remote.table_body import Rows, TableBody, file_body, table_body
 from melm.tables.content_hash import content_hash
 from melm.tables.files import CSV, DRY_RUN_BYTES
+from melm.tables.options import Missing, RareClasses, Unlabeled
 
-Missing: TypeAlias = Literal["impute", "refuse"]
+
+class TableOptions(TypedDict, total=False):
+    """How a table is read. Every front end has these options under these names.
+
+    Parameters
+    ----------
+    target : str or None
+        The column of labels.
+    columns : mapping
+        Roles by name, or by a pattern such as `q*`: numeric, categorical, time, id, group, weight, ignore or target.
+        The others are proposed by the service.
+    missing : {"impute", "refuse"}
+        Whether missing values are taken, as they are by default, or are an error.
+    drop_missing : bool
+        Leave out rows that lack a feature.
+    unlabeled : {"drop", "refuse"}
+        What becomes of rows without a label.
+    rare_classes : {"refuse", "drop", "merge"}
+        What becomes of classes of a single row.
+    day_first : bool or None
+        Whether 03/04/2024 is the third of April, where no date of the file tells.
+    delimiter, decimal, encoding : str or None
+        How CSV is written, where that is not found out.
+    sheet : str or None
+        The sheet of a workbook, the first with cells by default.
+    missing_values : sequence of str
+        What stands for a missing value in CSV beside the usual.
+    """
+
+    target: str | None
+    columns: Mapping[str, str]
+    missing: Missing | None
+    drop_missing: bool
+    unlabeled: Unlabeled
+    rare_classes: RareClasses
+    day_first: bool | None
+    delimiter: str | None
+    decimal: str | None
+    encoding: str | None
+    sheet: str | None
+    missing_values: Sequence[str]
+
+
+def as_query(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as the service takes them; what is not given is left out."""
+    query: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None or (isinstance(value, Mapping | Sequence) and not len(value)):
+            continue
+        if isinstance(value, Mapping):
+            value = json.dumps(dict(value))
+        query[name] = value if not isinstance(value, bool) else str(value).lower()
+    return query
 
 
 class Datasets:
@@ -38,19 +91,17 @@ class Datasets:
         X: Rows,
         y: npt.ArrayLike | None = None,
         *,
-        target: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        missing: Missing | None = None,
         feature_names: Sequence[str] | None = None,
         name: str | None = None,
+        **options: Unpack[TableOptions],
     ) -> Dataset:
         """Store labeled rows. A matrix that the service already has is recognized by its hash and not sent again.
 
-        Lists of dictionaries, and data frames with text or gaps, are tables: their labels are `y` or the column
-        `target`, and `columns` and `missing` are those of `upload_file`.
+        Lists of dictionaries, and data frames with text or missing values, are tables: their labels are `y` or the
+        column `target`, and they take the options of `TableOptions`.
         """
         if (table := table_body(X, y)) is not None:
-            return self._send(table, target=target, columns=columns, missing=missing, name=name)
+            return self._send(table, name, options)
         if y is None:
             raise ValueError("Labels are missing: a matrix comes with y.")
         names = names_of(X) if feature_names is None else list(feature_names)
@@ -59,68 +110,18 @@ class Datasets:
         for found in self._connection.get("/v1/datasets", content_hash=digest)["data"]:
             return Dataset.of(found)
         arrays = {"X": rows, "y": labels} | ({} if names is None else {"feature_names": np.array(names, dtype=np.str_)})
-        return self._send(TableBody(write_npz(**arrays), NPZ), name=name)
+        return self._send(TableBody(write_npz(**arrays), NPZ), name, {})
 
     def upload_file(
-        self,
-        file: str | PathLike[str] | bytes,
-        *,
-        target: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        missing: Missing | None = None,
-        delimiter: str | None = None,
-        decimal: str | None = None,
-        encoding: str | None = None,
-        sheet: str | None = None,
-        missing_values: Sequence[str] = (),
-        name: str | None = None,
+        self, file: str | PathLike[str] | bytes, *, name: str | None = None, **options: Unpack[TableOptions]
     ) -> Dataset:
-        """Store a table as it is found: a file by its path or its bytes, with text, gaps and ids.
+        """Store a table as it is found: CSV, Excel, Parquet, an Arrow stream or npz, as its first bytes tell.
 
-        Parameters
-        ----------
-        file : path or bytes
-            CSV, Excel, Parquet, an Arrow stream or npz, as its first bytes tell. A file is read while it is sent.
-        target : str or None
-            The column of labels.
-        columns : mapping or None
-            Roles of columns: numeric, categorical, id, group, ignore or target. The others are proposed by the service;
-            the dataset's `columns` shows all of them with reasons.
-        missing : {"impute", "refuse"} or None
-            Whether gaps are taken, as they are by default, or are an error.
-        delimiter, decimal, encoding : str or None
-            How CSV is written, where that is not found out.
-        sheet : str or None
-            The sheet of a workbook, the first with cells by default.
-        missing_values : sequence of str
-            What stands for a gap in CSV beside the usual.
+        A file is read while it is sent. The dataset's `columns` shows the roles of all columns with reasons.
         """
-        return self._send(
-            file_body(file),
-            target=target,
-            columns=columns,
-            missing=missing,
-            delimiter=delimiter,
-            decimal=decimal,
-            encoding=encoding,
-            sheet=sheet,
-            missing_values=list(missing_values) or None,
-            name=name,
-        )
+        return self._send(file_body(file), name, options)
 
-    def inspect(
-        self,
-        rows: Rows | str | bytes,
-        *,
-        target: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        missing: Missing | None = None,
-        delimiter: str | None = None,
-        decimal: str | None = None,
-        encoding: str | None = None,
-        sheet: str | None = None,
-        missing_values: Sequence[str] = (),
-    ) -> Reading:
+    def inspect(self, rows: Rows | str | bytes, **options: Unpack[TableOptions]) -> Reading:
         """What `upload` or `upload_file` with the same options would read; of a large CSV file its beginning tells."""
         body = table_body(rows)
         if body is None:
@@ -129,32 +130,14 @@ class Datasets:
         if body.media_type == CSV.media_type and isinstance(rows, str | PathLike):
             with Path(rows).open("rb") as file:
                 body = TableBody(file.read(DRY_RUN_BYTES), CSV.media_type)
-        document = self._post(
-            body,
-            dry_run="true",
-            file_bytes=file_bytes,
-            target=target,
-            columns=columns,
-            missing=missing,
-            delimiter=delimiter,
-            decimal=decimal,
-            encoding=encoding,
-            sheet=sheet,
-            missing_values=list(missing_values) or None,
-        )
-        return Reading.of(document)
+        return Reading.of(self._post(body, {"dry_run": True, "file_bytes": file_bytes, **options}))
 
-    def _send(self, body: TableBody, **options: Any) -> Dataset:
-        return Dataset.of(self._post(body, **options))
+    def _send(self, body: TableBody, name: str | None, options: TableOptions) -> Dataset:
+        return Dataset.of(self._post(body, {"name": name, **options}))
 
-    def _post(self, body: TableBody, *, columns: Mapping[str, str] | None = None, **options: Any) -> Any:
-        given = {**options, "columns": json.dumps(dict(columns)) if columns else None}
+    def _post(self, body: TableBody, options: Mapping[str, Any]) -> Any:
         response = self._connection.send(
-            "POST",
-            "/v1/datasets",
-            params={name: value for name, value in given.items() if value is not None},
-            headers=body.headers,
-            content=body.content,
+            "POST", "/v1/datasets", params=as_query(options), headers=body.headers, content=body.content
         )
         return response.json()
 

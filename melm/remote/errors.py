@@ -28,10 +28,12 @@ UserWarning
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import httpx2
+
+from melm.tables.problem import Fix
 
 
 class RemoteError(Exception):
@@ -86,6 +88,7 @@ class FieldError:
     pointer: str
     detail: str
     fix: str | None = None
+    fixes: tuple[Fix, ...] = ()  # what `fix` says, as parameters with values
 
     def __str__(self) -> str:
         return f"{self.detail} ({self.fix})" if self.fix else self.detail
@@ -106,7 +109,12 @@ class Problem(RemoteError):
         self.detail = str(document.get("detail", ""))
         self.request_id = document.get("request_id")
         self.errors = [
-            FieldError(str(each.get("pointer", "")), str(each.get("detail", "")), each.get("fix"))
+            FieldError(
+                str(each.get("pointer", "")),
+                str(each.get("detail", "")),
+                each.get("fix"),
+                tuple(Fix(fix["parameter"], fix["value"], fix["purpose"]) for fix in each.get("fixes") or ()),
+            )
             for each in document.get("errors") or ()
         ]
         self.retry_after_seconds = retry_after_seconds
@@ -114,7 +122,7 @@ class Problem(RemoteError):
 
     def __reduce__(self) -> tuple[type[Problem], tuple[Any, ...]]:
         """As above."""
-        errors = [vars(error) for error in self.errors]
+        errors = [asdict(error) for error in self.errors]
         document = {"title": self.title, "detail": self.detail, "request_id": self.request_id, "errors": errors}
         return type(self), (self.status, document, self.retry_after_seconds)
 

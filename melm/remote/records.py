@@ -61,6 +61,7 @@ class Reading(Record):
     dialect: dict[str, Any] | None  # of text: encoding, delimiter, decimal
     n_rows: int
     n_unlabeled: int
+    n_dropped: int
     is_complete: bool  # False where only the beginning of the file was looked at
     columns: list[dict[str, Any]]  # name, role, kind, reason, missing values and examples of each
     target: dict[str, Any] | None  # the column of labels: the one that was named, else the likeliest

@@ -11,6 +11,9 @@ column of text), `"groups": [...] or null`, `"id_name": "..." or null`, `"ids": 
 X holds its columns of numbers, with the NaN of bits 7ff8000000000000 for gaps; `feature_names` names all columns and
 `shape` is that of X. After X come the codes of the columns of text (places in `categories`, -1 for gaps), row by row,
 as little-endian 32-bit integers.
+
+Where a table has them, `"day_first": [...]`, `"time_names": [...]` and `"weights": [...]` stand in the header as well:
+columns of numbers that are days since 1970-01-01, and how much each row counts.
 """
 
 from __future__ import annotations
@@ -39,6 +42,12 @@ class TablePart(Protocol):
     def id_name(self) -> str | None: ...
     @property
     def groups(self) -> npt.NDArray[Any] | None: ...
+    @property
+    def weights(self) -> npt.NDArray[Any] | None: ...
+    @property
+    def time_names(self) -> tuple[str, ...]: ...
+    @property
+    def day_first(self) -> tuple[str, ...]: ...
 
 
 def content_hash(
@@ -63,6 +72,8 @@ def content_hash(
             "ids": None if part.ids is None else part.ids.tolist(),
             "text_names": part.text_names,
         }
+        header |= {} if part.weights is None else {"weights": part.weights.tolist()}
+        header |= {"time_names": part.time_names, "day_first": part.day_first} if part.time_names else {}
     digest = hashlib.sha256(json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
     digest.update(b"\n")
     digest.update(np.ascontiguousarray(X, dtype).data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -24,12 +25,15 @@ from melm.tables.dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, s
 from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_written_with, number_pattern
 from melm.tables.options import ReadOptions
 from melm.tables.problem import Fix, Level, Problem, Problems
-from melm.tables.roles import ID_NAME, WHOLE_NUMBER, Role
+from melm.tables.roles import ID_NAME, WHOLE_NUMBER, Role, by_name
 from melm.tables.stack import Stack
 from melm.tables.table import NO_CATEGORY, Codes, Table, sort_categories
 from melm.typing import Array
 
-MISSING_VALUES = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "?")
+MISSING_VALUES = (
+    *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "Null", "null", "None", "?", "-", "--", "—"),
+    *("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
+)
 BLOCK_BYTES = 4 << 20
 PIECE_BYTES = BLOCK_BYTES // 4  # that Arrow parses at once
 SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
@@ -37,6 +41,7 @@ MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make
 MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
 COUNTED_PROBLEMS = 100_000  # to count the rest would take longer than to mend the file
+UNDEFINED_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 MARK_NAMES = {".": "a decimal point", ",": "a decimal comma"}
 
 
@@ -75,8 +80,11 @@ class CsvReader:
         self._max_columns = max_columns
         self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
         self._encoding = "utf-8"
+        self._has_accents = False  # whether characters beyond ASCII have come, all of them UTF-8
+        self._rest = b""  # the beginning of such a character, at the end of a piece
         self._is_known = False
         self._is_begun = False
+        self._roles: dict[str, str] = {}  # that are given, by name
         self._pending: list[bytes] = []
         self._n_pending = 0
         self._enough = BLOCK_BYTES
@@ -106,7 +114,7 @@ class CsvReader:
 
     def feed(self, chunk: bytes) -> None:
         """The next piece of the file."""
-        self._add(chunk if self._decoder is None else self._decode(chunk))
+        self._add(self._to_utf8(chunk) if self._is_known else chunk)
         if not self._is_known and self._n_pending >= LONGEST_MARK:
             self._find_encoding()
         if self._n_pending >= self._enough:
@@ -128,7 +136,7 @@ class CsvReader:
         """The table as far as it can be read, None where it has no rows; `problems` says what is odd about it."""
         if not self._is_known:
             self._find_encoding()
-        self._add(self._decode(b"", final=True))
+        self._add(self._to_utf8(b"", final=True))
         rest = self._take_pending()
         if rest.strip() or not self._is_begun:
             self._take(memoryview(rest))
@@ -182,8 +190,47 @@ class CsvReader:
         self._encoding = encoding = self._options.encoding or found
         if encoding != "utf-8":
             self._decoder = codecs.getincrementaldecoder(encoding)()
-            data = self._decode(data)
-        self._add(data)
+        self._add(self._to_utf8(data))
+
+    def _to_utf8(self, chunk: bytes, final: bool = False) -> bytes:
+        """The next piece for the parser. A file that turns out not to be UTF-8 is read as programs of Windows write."""
+        if self._decoder is not None:
+            return self._decode(chunk, final)
+        if (
+            self._options.encoding is not None
+            or self._has_accents
+            or (chunk.isascii() and not self._rest and not final)
+        ):
+            return chunk  # what is wrong with it then is found by the parser
+        data = self._rest + chunk
+        try:
+            checker = codecs.getincrementaldecoder("utf-8")()
+            checker.decode(data, final)
+        except UnicodeDecodeError:
+            if b"\0" in data:
+                return chunk
+            return self._give_up_utf8(data, final)
+        self._rest = checker.getstate()[0]
+        self._has_accents = len(self._rest) < len(data) and not data[: len(data) - len(self._rest)].isascii()
+        return chunk
+
+    def _give_up_utf8(self, data: bytes, final: bool) -> bytes:
+        """All before this piece was ASCII, but for the first bytes of what seemed to be a character."""
+        pending = self._take_pending()
+        self._add(pending[: len(pending) - len(self._rest)])
+        self._encoding = "cp1252" if data.translate(None, UNDEFINED_IN_CP1252) == data else "latin-1"
+        self._decoder = codecs.getincrementaldecoder(self._encoding)()
+        found = self._decode(data, final)
+        word = next((w for w in re.split(r"[^\w]+", found.decode()) if not w.isascii()), "")[:40]
+        shown = f", with words such as {word!r}" if word else ""
+        detail = f"the file is not UTF-8: it is read as {self._encoding}{shown}"
+        fixes = (
+            Fix("encoding", self._encoding, "to confirm it"),
+            Fix("encoding", "cp1250", "for languages of central Europe"),
+            Fix("encoding", "cp1251", "for Cyrillic"),
+        )
+        self.problems.add(Problem(detail, fixes, level=Level.QUESTION))
+        return found
 
     def _decode(self, chunk: bytes, final: bool = False) -> bytes:
         if self._decoder is None:
@@ -191,7 +238,7 @@ class CsvReader:
         try:
             return self._decoder.decode(chunk, final).encode()
         except UnicodeError as error:  # UTF-16 without its mark is none of the decode errors
-            raise CsvEncodingError([_wrong_encoding(f"{self._options.encoding or 'utf-16'}: {error}")]) from None
+            raise CsvEncodingError([_wrong_encoding(f"{self._encoding}: {error}")]) from None
 
     def _take(self, rows: memoryview) -> None:
         if not self._is_begun:
@@ -290,7 +337,8 @@ class CsvReader:
             raise CsvError([Problem(f"{len(header)} columns are more than the limit of {self._max_columns}")])
 
     def _check_names(self, names: list[str]) -> None:
-        wanted = [*self._options.columns, *([] if self._options.target is None else [self._options.target])]
+        self._roles = by_name(self._options.columns, names)
+        wanted = [*self._roles, *([] if self._options.target is None else [self._options.target])]
         written = f" (cells are separated by {self._dialect.delimiter!r}: is that right? delimiter sets it)"
         for name in dict.fromkeys(wanted):
             if name not in names:
@@ -361,7 +409,7 @@ class CsvReader:
 
     def _kind_of(self, name: str, cells: Any) -> _Numbers | _Text:
         """What a column holds, by the role that it was given or by its first cells."""
-        role = Role.TARGET if name == self._options.target else self._options.columns.get(name, self._options.others)
+        role = Role.TARGET if name == self._options.target else self._roles.get(name, self._options.others)
         numbers = self._numbers_of(name, cells)
         if role is not None:
             return numbers if role == Role.NUMERIC else _Text(self._missing)
@@ -481,14 +529,15 @@ class _Text:
 
 def _check(options: ReadOptions) -> None:
     """Refuse what no file can be written with."""
-    problems = []
+    problems: list[Problem] = []
+    fixes: tuple[Fix, ...]
     delimiter = options.delimiter
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
-        problems.append(
-            Problem(f"delimiter={delimiter!r} separates no cells", advice="delimiter=';' or another character")
-        )
+        fixes = (Fix("delimiter", ";", "or another character"),)
+        problems.append(Problem(f"delimiter={delimiter!r} separates no cells", fixes))
     if options.decimal not in (None, ".", ",") or (options.decimal is not None and options.decimal == delimiter):
-        problems.append(Problem(f"decimal={options.decimal!r} stands before no decimals", advice="decimal='.' or ','"))
+        fixes = (Fix("decimal", "."), Fix("decimal", ","))
+        problems.append(Problem(f"decimal={options.decimal!r} stands before no decimals", fixes))
     if options.encoding is not None and options.encoding not in ENCODINGS:
         problems.append(Problem(f"{options.encoding!r} is no encoding", advice=f"encodings: {', '.join(ENCODINGS)}"))
     if problems:
@@ -521,5 +570,5 @@ def _whole_lines(lines: io.StringIO) -> Iterable[str]:
 
 
 def _wrong_encoding(detail: str) -> Problem:
-    advice = "encoding='latin-1' or 'cp1252', as many spreadsheets write it"
-    return Problem(f"the CSV is not {detail}", advice=advice)
+    fixes = (Fix("encoding", "cp1252", "as many spreadsheets write it"), Fix("encoding", "latin-1"))
+    return Problem(f"the CSV is not {detail}", fixes)

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from melm.tables.table import NO_CATEGORY, Table
+from melm.tables.times import phases
 from melm.typing import Array
 
 MAX_CATEGORIES = 20  # of one column, the most frequent; all others are "other"
 MIN_ROWS = 5  # of the training rows must have what becomes a feature of zeros and ones,
+MIN_PHASES = 3  # different hours, weekdays or months that make a phase a feature
+MAX_DAYS = 4e6  # since 1970: of any year with four digits, and more
 MIN_SHARE = 0.03  # and this share: what fewer have may lie outside the central 95 % of an axis, and squash it
 
 
@@ -58,6 +61,55 @@ class NumberColumn:
         X[:, 0] = np.where(missing, self.median, values)
         if self.has_gaps:
             X[:, 1] = missing
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """Times: days as a number, and where in the day, the week and the year each lies, as far as that varies.
+
+    Each phase has two features, sine and cosine, so that midnight is as near to 23 h as to 1 h.
+    """
+
+    name: str
+    median: float
+    phases: tuple[str, ...]
+    day_first: bool = False  # of dates such as 03/04/2024 in rows to come
+    n_missing: int = 0  # training rows that lacked the value
+    has_gaps: bool = False  # whether there is an indicator
+
+    def to_json(self) -> dict[str, Any]:
+        """What was learned, as JSON values."""
+        return {
+            "name": self.name,
+            "kind": "time",
+            "median": self.median,
+            "phases": list(self.phases),
+            "day_first": self.day_first,
+            "n_missing": self.n_missing,
+            "has_gaps": self.has_gaps,
+        }
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the encoded columns."""
+        parts = [f"{self.name} ({phase}, {wave})" for phase in self.phases for wave in ("sine", "cosine")]
+        return [self.name, *parts, *([f"{self.name} (missing)"] if self.has_gaps else [])]
+
+    def encode(self, table: Table, X: Array) -> None:
+        """Write the encoded columns."""
+        values = table.number(self.name)
+        missing = np.isnan(values)
+        filled = np.where(missing, self.median, values)
+        X[:, 0] = filled
+        found = phases(filled)
+        for index, phase in enumerate(self.phases):
+            X[:, 1 + 2 * index] = np.sin(2 * np.pi * found[phase])
+            X[:, 2 + 2 * index] = np.cos(2 * np.pi * found[phase])
+        if self.has_gaps:
+            X[:, -1] = missing
+
+
+Column: TypeAlias = "NumberColumn | CategoryColumn | TimeColumn"
 
 
 @dataclass(frozen=True)
@@ -111,7 +163,7 @@ class CategoryColumn:
 class Encoder:
     """What turns rows of a table into rows of a matrix."""
 
-    columns: tuple[NumberColumn | CategoryColumn, ...]
+    columns: tuple[Column, ...]
 
     @classmethod
     def fit(cls, table: Table) -> Encoder:
@@ -119,7 +171,11 @@ class Encoder:
         seen: set[bytes] = set()  # indicators: columns that lack their values in the same rows need one
         return cls(
             tuple(
-                _categories(table, name, seen) if table.is_text(name) else _numbers(table, name, seen)
+                _categories(table, name, seen)
+                if table.is_text(name)
+                else _times(table, name, seen)
+                if name in table.time_names
+                else _numbers(table, name, seen)
                 for name in table.names
             )
         )
@@ -153,8 +209,8 @@ class Encoder:
 
 
 def needs_encoder(table: Table) -> bool:
-    """Whether a table has categories or missing values. One without is a matrix as it is."""
-    return bool(table.text_names) or bool(np.isnan(table.numbers).any())
+    """Whether a table has categories, times or missing values. One without is a matrix as it is."""
+    return bool(table.text_names or table.time_names) or bool(np.isnan(table.numbers).any())
 
 
 def _numbers(table: Table, name: str, seen: set[bytes]) -> NumberColumn:
@@ -162,6 +218,14 @@ def _numbers(table: Table, name: str, seen: set[bytes]) -> NumberColumn:
     missing = np.isnan(values)
     median = 0.0 if missing.all() else float(np.median(values[~missing]))
     return NumberColumn(name, median, int(missing.sum()), _is_indicated(missing, seen))
+
+
+def _times(table: Table, name: str, seen: set[bytes]) -> TimeColumn:
+    number = _numbers(table, name, seen)
+    values = table.number(name)
+    found = phases(values[~np.isnan(values)])
+    varying = tuple(phase for phase, places in found.items() if len(np.unique(places)) >= MIN_PHASES)
+    return TimeColumn(name, number.median, varying, name in table.day_first, number.n_missing, number.has_gaps)
 
 
 def _categories(table: Table, name: str, seen: set[bytes]) -> CategoryColumn:
@@ -187,13 +251,18 @@ def _is_indicated(missing: npt.NDArray[np.bool_], seen: set[bytes]) -> bool:
     return is_new
 
 
-def _from_json(fields: dict[str, Any]) -> NumberColumn | CategoryColumn:
+def _from_json(fields: dict[str, Any]) -> Column:
     name, n_missing, has_gaps = str(fields["name"]), int(fields["n_missing"]), bool(fields["has_gaps"])
     if fields["kind"] == "numeric":
         median = float(fields["median"])
         if not np.isfinite(median):
             raise ValueError(f"The median of {name!r} is {median}.")
         return NumberColumn(name, median, n_missing, has_gaps)
+    if fields["kind"] == "time":
+        median, found = float(fields["median"]), tuple(map(str, fields["phases"]))
+        if not abs(median) < MAX_DAYS or not set(found) <= set(phases(np.zeros(1))):
+            raise ValueError(f"{name!r} is no column of times.")
+        return TimeColumn(name, median, found, bool(fields["day_first"]), n_missing, has_gaps)
     categories = tuple(map(str, fields["categories"]))
     rest_as = fields.get("rest_as")  # version 0.1 did not have it
     if rest_as is not None and rest_as not in categories:

@@ -43,6 +43,7 @@ class Problem:
     lines: tuple[int, ...] = ()  # of the same rows in the file, counted from 1
     count: int = 1
     level: Level = Level.ERROR
+    member: str | None = None  # of a body in which it stands, such as y, where it is of no column
 
     @property
     def fix(self) -> str | None:
@@ -51,9 +52,14 @@ class Problem:
         return "; ".join(parts) or None
 
     def __str__(self) -> str:
-        places = [f"row {row}" for row in self.rows[:1]]
+        places = [place_of(self.rows[0], self.lines[0] if self.lines else None)] if self.rows else []
         places += [] if self.column is None else [f"column {self.column!r}"]
         return f"{', '.join(places)}: {self.detail}" if places else self.detail
+
+
+def place_of(row: int, line: int | None = None) -> str:
+    """A row as a person finds it in the file, and as a program counts it from 0."""
+    return f"row index {row}" if line is None else f"line {line} (row index {row})"
 
 
 class Problems:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ MANY_ROWS = 10  # with fewer, values that all differ tell nothing
 MANY_VALUES = 20  # as many as make people or places rather than kinds
 WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]{0,999})")  # 007 is not one, nor is a number of thousands of digits
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no)$|(?<=[a-z])I[Dd]$")
+YEARS = (1700, 2200)
+WORDS = "yes/no y/n true/false t/f on/off ja/nein j/n oui/non si/no sí/no sim/não sì/no ja/nee"
+YES_AND_NO = tuple(frozenset(pair.split("/")) for pair in WORDS.split())
 GROUP_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid)$|(?<=[a-z])I[Dd]$")  # a body mass index may well repeat
 
 
@@ -27,10 +31,15 @@ class Role(StrEnum):
 
     NUMERIC = "numeric"
     CATEGORICAL = "categorical"
+    TIME = "time"  # a date or a time: a number, and where in the day, the week and the year it lies
     ID = "id"  # names a row; comes back with it, and is never a feature
+    WEIGHT = "weight"  # how much a row counts
     GROUP = "group"  # rows of one group are never divided between training and validation
     IGNORE = "ignore"
     TARGET = "target"
+
+
+FEATURES = (Role.NUMERIC, Role.CATEGORICAL, Role.TIME)
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,7 @@ def assign_roles(
     table: Table, given: Mapping[str, str] | None = None, target: str | None = None
 ) -> dict[str, Proposal]:
     """The role of every column: the one that was given, else the one that its values suggest."""
-    roles = dict(given or {}) | ({} if target is None else {target: Role.TARGET})
+    roles = by_name(given or {}, table.names) | ({} if target is None else {target: Role.TARGET})
     problems: list[tuple[str | None, str]] = [
         (name, f"there is no column {name!r}; columns: {', '.join(table.names[:50])}")
         for name in roles
@@ -64,13 +73,14 @@ def assign_roles(
         for name, role in roles.items()
         if role not in list(Role)
     ]
-    for role in (Role.TARGET, Role.ID, Role.GROUP):
+    for role in (Role.TARGET, Role.ID, Role.GROUP, Role.WEIGHT):
         named = [name for name, chosen in roles.items() if chosen == role]
         if len(named) > 1:
             problems.append((None, f"only one column can be the {role}: {', '.join(named)}"))
     if problems:
         raise RolesError(problems)
     taken = {Role(role) for role in roles.values()} & {Role.ID, Role.GROUP}
+    alike: dict[bytes, list[str]] = {}  # columns of numbers by their first values
     assigned = {}
     for name in table.names:
         if name in roles:
@@ -81,8 +91,32 @@ def assign_roles(
             proposal = Proposal(Role.IGNORE, f"{proposal.reason}, but another column is the {proposal.role} already")
         elif proposal.role in (Role.ID, Role.GROUP):
             taken.add(proposal.role)
+        elif proposal.role is Role.NUMERIC:
+            twin = None if table.is_text(name) else _twin(table, name, alike)
+            if twin is not None:
+                proposal = Proposal(Role.IGNORE, f"holds the same values as {twin!r}")
         assigned[name] = proposal
     return assigned
+
+
+def _twin(table: Table, name: str, alike: dict[bytes, list[str]]) -> str | None:
+    """An earlier column with the same values."""
+    values = table.number(name)
+    others = alike.setdefault(values[:MANY_VALUES].tobytes(), [])
+    twin = next((other for other in others if np.array_equal(values, table.number(other), equal_nan=True)), None)
+    others.append(name)
+    return twin
+
+
+def by_name(roles: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """Roles of columns that are given by name, or by a pattern such as `q*`; a name counts before a pattern."""
+    found: dict[str, str] = {}
+    for pattern, role in roles.items():
+        matching = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
+        for name in matching or [pattern]:
+            if name == pattern or name not in roles:
+                found[name] = role
+    return found
 
 
 def propose(table: Table, name: str) -> Proposal:
@@ -91,24 +125,52 @@ def propose(table: Table, name: str) -> Proposal:
     n_present = int((~missing).sum())
     if not n_present:
         return Proposal(Role.IGNORE, "holds no value at all")
+    if name in table.time_names:
+        values = table.number(name)
+        if np.nanmin(values) == np.nanmax(values):
+            return Proposal(Role.IGNORE, "always the same time")
+        return Proposal(Role.TIME, f"dates or times{_count_missing(missing)}")
+    if not table.is_text(name) and np.nanmin(table.number(name)) == np.nanmax(table.number(name)):
+        value = f"{np.nanmax(table.number(name)):g}"
+        return Proposal(Role.IGNORE, f"always {value}: a column that never varies cannot tell classes apart")
     n_distinct, whole, increasing = _look(table, name)
     all_differ = n_distinct == n_present >= MANY_ROWS and not missing.any()
-    if all_differ and whole and increasing:
+    if all_differ and whole and increasing and not _are_years(table, name):
         return Proposal(Role.ID, "all values differ and increase: id")
     if all_differ and whole and _is_named(name, ID_NAME):
         return Proposal(Role.ID, "all values differ and the name says id")
     if MANY_VALUES <= n_distinct < n_present and whole and _is_named(name, GROUP_NAME):
         return Proposal(Role.GROUP, f"the name says id and {n_distinct} values repeat: rows of one belong together")
     if not table.is_text(name) or increasing is not None:
-        gaps = f", {int(missing.sum())} missing" if missing.any() else ""
-        return Proposal(Role.NUMERIC, f"numbers{gaps}")
+        return Proposal(Role.NUMERIC, f"numbers{_count_missing(missing)}")
     if all_differ:
         return Proposal(Role.ID, "all values differ: id")
     if n_distinct == 1:
         return Proposal(Role.IGNORE, "text that is the same in every row")
+    if is_yes_or_no(table.text(name)[1]):
+        return Proposal(Role.CATEGORICAL, f"yes or no{_count_missing(missing)}")
     if n_distinct > MANY_VALUES and n_distinct > n_present / 2:
         return Proposal(Role.IGNORE, f"text with {n_distinct} values in {n_present} rows: too many to be categories")
     return Proposal(Role.CATEGORICAL, f"text with {n_distinct} values")
+
+
+def is_yes_or_no(categories: Collection[str]) -> bool:
+    """Whether a column holds two words, one for yes and one for no."""
+    words = {value.lower() for value in categories}
+    return len(categories) == 2 and words in YES_AND_NO
+
+
+def _count_missing(missing: npt.NDArray[np.bool_]) -> str:
+    return f", {int(missing.sum())} missing" if missing.any() else ""
+
+
+def _are_years(table: Table, name: str) -> bool:
+    """Whether whole numbers that increase may be years."""
+    if table.is_text(name):
+        first, last = (int(table.text(name)[1][table.text(name)[0][place]]) for place in (0, -1))
+    else:
+        first, last = table.number(name)[[0, -1]].astype(int).tolist()
+    return YEARS[0] <= first <= last <= YEARS[1]
 
 
 def _is_named(name: str, pattern: re.Pattern[str]) -> bool:
@@ -144,6 +206,13 @@ class Sorted:
     ids: npt.NDArray[Any] | None
     groups: npt.NDArray[Any] | None
     id_name: str | None
+    weights: npt.NDArray[np.float64] | None
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Sorted:
+        """Some of the rows."""
+        arrays = {name: getattr(self, name) for name in ("labels", "ids", "groups", "weights")}
+        taken = {name: array[rows] for name, array in arrays.items() if array is not None}
+        return replace(self, features=self.features.take(rows), **taken)
 
 
 def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
@@ -155,8 +224,7 @@ def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
     changed |= {name: _numbers(table, name) for name in by_role[Role.NUMERIC] if table.is_text(name)}
     if changed:
         table = table.with_columns(changed)  # all at once: one by one costs the cube of the columns
-    kinds = (Role.NUMERIC, Role.CATEGORICAL)
-    names = [name for name in table.names if roles[name].role in kinds]
+    names = [name for name in table.names if roles[name].role in FEATURES]
 
     def column(role: Role) -> npt.NDArray[Any] | None:
         return labels_of(table, by_role[role][0]) if by_role[role] else None
@@ -167,14 +235,23 @@ def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
         column(Role.ID),
         column(Role.GROUP),
         by_role[Role.ID][0] if by_role[Role.ID] else None,
+        _weights(table, by_role[Role.WEIGHT][0]) if by_role[Role.WEIGHT] else None,
     )
+
+
+def _weights(table: Table, name: str) -> npt.NDArray[np.float64]:
+    weights = _numbers(table, name)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise RolesError([(name, f"row index {bad[0]}, column {name!r}: a weight is a finite number, 0 or more")])
+    return np.ascontiguousarray(weights)
 
 
 def labels_of(table: Table, name: str) -> npt.NDArray[Any]:
     """A column as labels: whole numbers where every value is written as one ("007" is not), else numbers or text."""
     missing = np.flatnonzero(table.is_missing(name))
     if len(missing):
-        raise RolesError([(name, f"row {missing[0]}, column {name!r}: the value is missing")])
+        raise RolesError([(name, f"row index {missing[0]}, column {name!r}: the value is missing")])
     if not table.is_text(name):
         values = table.number(name)
         whole = bool((values == np.floor(values)).all()) and bool((np.abs(values) < 2**53).all())

@@ -28,6 +28,8 @@ class Table:
     text_names: tuple[str, ...]
     codes: Codes  # (n, q), -1 where missing
     categories: tuple[tuple[str, ...], ...]  # q of them: the values that the codes stand for
+    time_names: tuple[str, ...] = ()  # columns of numbers that are days since 1970-01-01
+    day_first: tuple[str, ...] = ()  # those that were written with the day before the month
 
     @classmethod
     def of_numbers(cls, numbers: Array, names: Sequence[str] | None = None) -> Table:
@@ -101,7 +103,10 @@ class Table:
         if text_names != self.text_names:
             chosen = [self._text_places[name] for name in text_names]
             codes, categories = codes[:, chosen], tuple(categories[index] for index in chosen)
-        return Table(tuple(names), number_names, numbers, text_names, codes, categories)
+        chosen_names = set(names)
+        times = tuple(name for name in self.time_names if name in chosen_names)
+        day_first = tuple(name for name in self.day_first if name in chosen_names)
+        return Table(tuple(names), number_names, numbers, text_names, codes, categories, times, day_first)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Table:
         """Some of the rows."""
@@ -128,7 +133,8 @@ class Table:
         columns: dict[str, Array | tuple[Codes, tuple[str, ...]]] = {
             other: self.text(other) if self.is_text(other) else self.number(other) for other in self.names
         }
-        return Table.of_columns(columns | dict(changed), len(self))
+        changed_table = Table.of_columns(columns | dict(changed), len(self))
+        return replace(changed_table, time_names=self.time_names, day_first=self.day_first)
 
     def cells(self, name: str) -> list[Any]:
         """A column as plain values, None where missing."""

@@ -40,5 +40,7 @@ def remark(column: Mapping[str, Any]) -> str:
     if column["kind"] == "numeric":
         filled = f"missing values take {column['median']:.4g}" if column["n_missing"] else "no missing values"
         return f"{filled} and are flagged" if column["has_gaps"] else filled
+    if column["kind"] == "time":
+        return f"dates or times; {', '.join(column['phases']) or 'no phase'} varies"
     parts = [*column["categories"], *(["other"] if column["has_other"] else [])]
     return ", ".join([*parts, *(["missing"] if column["has_gaps"] else [])])

@@ -116,17 +116,7 @@ def fit_there(options: argparse.Namespace, file: TableFile) -> None:
     from service.commands.output import write_facts, write_json
 
     with Client(options.url) as client:
-        dataset = client.datasets.upload_file(
-            file.content,
-            target=file.written.target,
-            columns=file.written.columns,
-            missing=file.written.missing,
-            delimiter=file.written.delimiter,
-            decimal=file.written.decimal,
-            encoding=file.written.encoding,
-            sheet=file.written.sheet,
-            missing_values=file.written.missing_values,
-        )
+        dataset = client.datasets.upload_file(file.content, **file.options)
         fit = submit(client, dataset, options)
         document: Any = fit.record
         facts = facts_of_fit(fit.record)

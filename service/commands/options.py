@@ -72,10 +72,27 @@ def add_columns(command: argparse.ArgumentParser) -> None:
         type=column_role,
         action="append",
         default=[],
-        help="numeric, categorical, id, group, ignore or target; may be repeated",
+        help="numeric, categorical, time, id, group, weight, ignore or target; NAME may be a pattern "
+        "such as q*; may be repeated",
     )
     command.add_argument(
-        "--missing", choices=["impute", "refuse"], default="impute", help="fill gaps in, or refuse them (%(default)s)"
+        "--missing",
+        choices=["impute", "refuse"],
+        default="impute",
+        help="fill missing values in, or refuse them (%(default)s)",
+    )
+    command.add_argument("--drop-missing", action="store_true", help="leave out rows that lack a feature")
+    command.add_argument(
+        "--unlabeled", choices=["drop", "refuse"], default="drop", help="rows without a label (%(default)s)"
+    )
+    command.add_argument(
+        "--rare-classes",
+        choices=["refuse", "drop", "merge"],
+        default="refuse",
+        help="classes of a single row (%(default)s)",
+    )
+    command.add_argument(
+        "--day-first", action=argparse.BooleanOptionalAction, help="in dates such as 03/04/2024, where no other tells"
     )
 
 

@@ -41,7 +41,9 @@ class ServiceModel:
         try:
             return self._model.ask(question, body, media_type, **written(file))
         except Invalid as problem:
-            raise file.explain([FieldError(each.pointer, each.detail, each.fix) for each in problem.errors]) from None
+            raise file.explain(
+                [FieldError(each.pointer, each.detail, each.fix, fixes=each.fixes) for each in problem.errors]
+            ) from None
 
 
 def written(file: TableFile) -> dict[str, Any]:

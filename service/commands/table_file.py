@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from melm.tables.dialect import sniff
+from melm.remote.datasets import TableOptions
 from melm.tables.files import HEAD_BYTES, format_of
 from melm.tables.options import ReadOptions
 from service.commands.failure import CommandError
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
     from service.intake.rows import Rows
 
 UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize, are_for_own_files=True)
-CELL = re.compile(r"(?:/X|/rows)?/(?P<row>\d+)(?:/.*)?")
+ROW_OPTIONS = ("missing", "drop_missing", "unlabeled", "rare_classes", "day_first")
 
 
 class TableFile:
@@ -47,11 +43,17 @@ class TableFile:
             missing_values=tuple(options.missing_values),
             columns=dict(getattr(options, "columns", ())),
             target=options.target,
-            missing=getattr(options, "missing", "impute"),
+            **{name: getattr(options, name) for name in ROW_OPTIONS if hasattr(options, name)},
         )
         named = options.target is not None or "target" in self.written.columns.values()
         if labeled and not named and self.media_type != "application/x-npz":
             raise CommandError(f"{self.name}: which column holds the labels? Name it by --target")
+
+    @property
+    def options(self) -> TableOptions:
+        """What was said of the file, as the client takes it."""
+        given = {name: getattr(self.written, name) for name in TableOptions.__annotations__}
+        return cast(TableOptions, given)
 
     @property
     def media_type(self) -> str:
@@ -71,9 +73,8 @@ class TableFile:
             return inspect_here(self._codec, self.content, self.written)
         from melm.remote import Client
 
-        written = {name: value for name, value in asdict(self.written).items() if name != "others"}
         with Client(url) as client:
-            return asdict(client.inspect(self.content, **written))
+            return asdict(client.inspect(self.content, **self.options))
 
     def rows(self, model: Model) -> Rows:
         """Rows for a model."""
@@ -103,21 +104,10 @@ class TableFile:
         return self.explain(problems)
 
     def _describe(self, problem: FieldError) -> str:
-        """What is wrong, at a row counted from 1, and the option that would mend it."""
-        said = problem.detail
-        if cell := CELL.fullmatch(problem.pointer):
-            row = int(cell["row"])
-            line = f" (line {self._lines[row]})" if self.media_type == "text/csv" and row < len(self._lines) else ""
-            said = said.replace(f"row {row}", f"row {row + 1}{line}", 1)
-        return as_options(f"{said}; {problem.fix}" if problem.fix else said)
-
-    @cached_property
-    def _lines(self) -> list[int]:
-        """The line on which each row of a CSV file ends; rows may hold line breaks, and empty lines are no rows."""
-        text = self.content.decode(self.written.encoding or "utf-8-sig", errors="replace")
-        delimiter = sniff(text[:100_000], self.written.delimiter).delimiter
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        return [reader.line_num for cells in reader if cells][1:]
+        """What is wrong, and the option that would mend it."""
+        return (
+            problem.detail if not problem.fix else f"{problem.detail}; {as_options(problem.fix, problem.fixes or ())}"
+        )
 
 
 def inspect_here(codec: Codec, content: bytes, options: ReadOptions) -> dict[str, Any]:

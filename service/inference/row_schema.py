@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from melm.model import Model
-from melm.tables.encoding import CategoryColumn, NumberColumn
+from melm.tables.encoding import CategoryColumn, Column, NumberColumn, TimeColumn
 
 
 def row_schema(model: Model, title: str) -> dict[str, Any]:
     """Columns, their types and categories, and which may be missing: those that some training row lacked."""
     columns = [NumberColumn(name, median=0.0) for name in model.columns]
-    known = columns if model.encoder is None else model.encoder.columns
+    known: Sequence[Column] = columns if model.encoder is None else model.encoder.columns
     properties = {column.name: column_schema(column) for column in known}
     if model.id_name is not None:
         properties[model.id_name] = {"description": "What the row is called; comes back with the answer."}
@@ -25,10 +26,12 @@ def row_schema(model: Model, title: str) -> dict[str, Any]:
     }
 
 
-def column_schema(column: NumberColumn | CategoryColumn) -> dict[str, Any]:
+def column_schema(column: Column) -> dict[str, Any]:
     """What a value of a column may be. A category that is not listed is taken, as "other"."""
     kind = "number" if isinstance(column, NumberColumn) else "string"
     schema: dict[str, Any] = {"type": [kind, "null"] if column.n_missing else kind}
+    if isinstance(column, TimeColumn):
+        schema["description"] = "A date or a time, such as 2026-11-18T20:00."
     if isinstance(column, CategoryColumn):
         schema["examples"] = list(column.categories)
         schema["description"] = "Other values are taken as unknown."

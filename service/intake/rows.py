@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from melm.model import Model
-from melm.tables.encoding import CategoryColumn, NumberColumn
+from melm.tables.encoding import MAX_DAYS, CategoryColumn, Column, NumberColumn, TimeColumn
+from melm.tables.kinds import as_times
 from melm.tables.options import ReadOptions
+from melm.tables.problem import Problem
 from melm.tables.roles import Role, RolesError, labels_of
 from melm.tables.table import Table
 from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
@@ -16,6 +19,7 @@ from service.intake import formats as codecs
 from service.intake.cells import read_cells
 from service.intake.formats import Answer, Codec, Limits
 from service.intake.formats import table as tables
+from service.intake.formats.csv import CSV, as_field_error, with_lines
 from service.intake.formats.table import Array
 from service.intake.inspection import check_input
 
@@ -47,7 +51,12 @@ def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, writte
             if table is None:
                 raise
             return table
-    found = from_cells(codec, content, limits, model, written)
+    try:
+        found = from_cells(codec, content, limits, model, written)
+    except Invalid as error:
+        if codec is not CSV:
+            raise
+        raise Invalid(with_lines(error.errors, content, written)) from None
     return from_matrix(codec.decode(content, limits, written.target), model) if found is None else found
 
 
@@ -75,12 +84,12 @@ def from_matrix(matrix: codecs.Table, model: Model) -> Rows:
 def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, written: ReadOptions) -> Rows | None:
     """The rows of a table; None where the body is a matrix."""
     encoded = () if model.encoder is None else model.encoder.columns
-    text = {column.name for column in encoded if isinstance(column, CategoryColumn)}
+    kinds = {column.name: role_of(column) for column in encoded}
     target = written.target
     if model.feature_names is None:
         options = replace(written, others=Role.NUMERIC)
     else:
-        roles = {name: Role.CATEGORICAL if name in text else Role.NUMERIC for name in model.columns}
+        roles = {name: kinds.get(name, Role.NUMERIC) for name in model.columns}
         options = replace(written, columns=roles, others=Role.IGNORE)
     cells = read_cells(codec.media_type, content, limits, options)
     if cells is None:
@@ -106,7 +115,9 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
             FieldError(f"/{escape(name)}", f"the column {name!r} is missing", f"columns: {', '.join(columns[:50])}")
             for name in missing[:SHOWN_ERRORS]
         )
-    known = model.encoder.columns if model.encoder else [NumberColumn(name, median=0.0) for name in columns]
+    known: Sequence[Column] = (
+        model.encoder.columns if model.encoder else [NumberColumn(name, median=0.0) for name in columns]
+    )
     categorical = [column.name for column in known if isinstance(column, CategoryColumn)]
     if changed := {name: table.read_as_text(name) for name in categorical if not table.is_text(name)}:
         table = table.with_columns(changed)
@@ -115,6 +126,10 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
     for column in known:
         if isinstance(column, CategoryColumn):
             warnings += about_unseen(table, column)
+        elif isinstance(column, TimeColumn) and table.is_text(column.name):
+            problems: list[Problem] = []
+            table = table.with_columns({column.name: as_times(table, column.name, column.day_first, problems)})
+            errors += map(as_field_error, problems)
         elif table.is_text(column.name):
             errors.append(FieldError(f"/{escape(column.name)}", f"the column {column.name!r} is text, not numbers"))
             continue
@@ -129,11 +144,21 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
     return Rows(X, y, ids_of(table, model.id_name), (*about_extra(extra), *warnings))
 
 
-def cell_errors(table: Table, column: NumberColumn | CategoryColumn) -> list[FieldError]:
+def role_of(column: Column) -> Role:
+    """How the values of a column are read."""
+    if isinstance(column, NumberColumn):
+        return Role.NUMERIC
+    return Role.TIME if isinstance(column, TimeColumn) else Role.CATEGORICAL
+
+
+def cell_errors(table: Table, column: Column) -> list[FieldError]:
     """Gaps where the training rows had none, and infinite numbers."""
     name = column.name
     missing = [] if column.n_missing else np.flatnonzero(table.is_missing(name)).tolist()
     cells = [(row, name, "the value", "is missing, and no training row lacked it") for row in missing]
+    if isinstance(column, TimeColumn):
+        days = np.abs(table.number(name))
+        cells += [(row, name, "the number", "is no time") for row in np.flatnonzero(days > MAX_DAYS).tolist()]
     if isinstance(column, NumberColumn):
         infinite = np.flatnonzero(np.isinf(table.number(name))).tolist()
         cells += [(row, name, "the number", "is infinite") for row in infinite]

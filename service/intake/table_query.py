@@ -16,12 +16,27 @@ from service.intake.upload import parse_roles
 def get_options(
     target: Annotated[str | None, Query(description="The column of labels of a table.")] = None,
     columns: Annotated[
-        str | None, Query(description='Roles of columns as a JSON object, such as `{"age": "numeric"}`.')
+        str | None,
+        Query(
+            description='Roles of columns as a JSON object, such as `{"age": "numeric", "q*": "ignore"}`; a name may '
+            "be a pattern."
+        ),
     ] = None,
     missing: Annotated[
         Literal["impute", "refuse"],
         Query(description="Gaps take the median and a flag, or a category of their own; or they are refused."),
     ] = "impute",
+    drop_missing: Annotated[bool, Query(description="Leave out rows that lack a feature.")] = False,
+    unlabeled: Annotated[
+        Literal["drop", "refuse"], Query(description="What becomes of rows without a label.")
+    ] = "drop",
+    rare_classes: Annotated[
+        Literal["refuse", "drop", "merge"],
+        Query(description="What becomes of classes of a single row: they are left out, or made one called `other`."),
+    ] = "refuse",
+    day_first: Annotated[
+        bool | None, Query(description="Whether 03/04/2024 is the third of April, where no date of the file tells.")
+    ] = None,
     delimiter: Annotated[
         str | None, Query(description="What separates the cells of CSV.", min_length=1, max_length=1)
     ] = None,
@@ -42,6 +57,10 @@ def get_options(
         sheet=sheet,
         missing_values=tuple(missing_values),
         missing=missing,
+        drop_missing=drop_missing,
+        unlabeled=unlabeled,
+        rare_classes=rare_classes,
+        day_first=day_first,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,22 +16,21 @@ from melm.tables.encoding import needs_encoder
 from melm.tables.files import DRY_RUN_BYTES
 from melm.tables.options import ReadOptions
 from melm.tables.reading import Reading, read_roles
-from melm.tables.roles import Proposal, Role, RolesError, Sorted, assign_roles, sort_columns
+from melm.tables.roles import Role, Sorted
 from melm.tables.stack import Stack
 from melm.tables.table import Table
-from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
+from service.errors import FieldError, Invalid
 from service.intake import formats as codecs
 from service.intake.cells import Cells, read_cells
 from service.intake.formats import Codec, Limits
-from service.intake.formats.csv import CSV, PIECE_BYTES, TableReader, inspect_csv
+from service.intake.formats.csv import CSV, PIECE_BYTES, TableReader, as_field_error, inspect_csv
 from service.intake.formats.excel import EXCEL, open_sheet
 from service.intake.formats.table import SPILL_BYTES, Array
-from service.intake.inspection import check_training_data, label_errors
+from service.intake.inspection import check_training_data
 from worker.store.errors import StoreFull
+from worker.store.labeled_rows import as_labeled
 from worker.store.records import ColumnRecord
 from worker.store.table_part import TablePart
-
-SHOWN_CATEGORIES = 50
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ class Upload:
     part: TablePart | None = None
     columns: list[ColumnRecord] | None = None
     fields: dict[str, Any] = field(default_factory=dict)
+    n_unlabeled: int = 0  # rows without a label, which are left out
 
 
 def parse_roles(text: str | None) -> dict[str, str]:
@@ -99,13 +99,13 @@ class Reception:
             return replace(inspect_csv(sheet, self._limits, written, is_complete=True), media_type=media_type)
         cells = read_cells(media_type, content, self._limits, self._options)
         if cells is not None:
-            options = replace(self._options, columns={**self._options.columns, **cells.columns})
-            return read_roles(media_type, cells.table, options, labels=None if cells.y is None else cells.y.tolist())
+            options = with_roles(self._options, cells)
+            return read_roles(media_type, cells.table, options, labels=cells.y, is_guessed=True)
         matrix = self._codec.decode(content, self._limits, None)
         table = Table.of_numbers(matrix.X, matrix.feature_names)
         roles = dict.fromkeys(table.names, Role.NUMERIC)  # of a matrix every column is a feature
-        labels = None if matrix.y is None else matrix.y.tolist()
-        return read_roles(media_type, table, replace(self._options, columns=roles), labels=labels)
+        options = replace(self._options, columns=roles)
+        return read_roles(media_type, table, options, labels=matrix.y, is_guessed=True)
 
     def finish(self) -> Upload:
         """The rows. A table is sorted by the roles of its columns; a matrix is taken as it is."""
@@ -139,81 +139,58 @@ def read_upload(codec: Codec, content: bytes, limits: Limits, options: ReadOptio
 
 def from_cells(cells: Cells, options: ReadOptions) -> Upload:
     """A table, sorted by the roles of its columns."""
-    try:
-        roles = assign_roles(cells.table, {**options.columns, **cells.columns}, options.target)
-        found = sort_columns(cells.table, roles)
-    except RolesError as error:
-        raise Invalid(
-            [FieldError("" if name is None else f"/{escape(name)}", detail) for name, detail in error.problems]
-        ) from None
-    labels = found.labels if found.labels is not None else cells.y
-    if labels is None:
-        columns = ", ".join(cells.table.names[:50])
-        fix = f"send y, or name the label column by ?target=; columns: {columns}"
-        raise Invalid([FieldError("/y", "labels are missing", fix)])
-    check_features(found.features, options.missing)
-    upload = as_upload(found, labels)
-    return replace(upload, columns=describe(cells.table, roles), fields=cells.fields)
+    reading = read_roles("", cells.table, with_roles(options, cells), labels=cells.y)
+    if reading.errors or reading.content is None:
+        raise Invalid(map(as_field_error, reading.errors))
+    return replace(
+        as_upload(reading.content), columns=describe(reading), fields=cells.fields, n_unlabeled=reading.n_unlabeled
+    )
 
 
-def check_features(features: Table, missing: str) -> None:
-    """Refuse a table without features, and gaps where they are not wanted."""
-    if not features.names:
-        raise Invalid([FieldError("", "no column is a feature", 'set roles by columns, such as {"age": "numeric"}')])
-    if missing == "refuse":
-        errors = [
-            FieldError(
-                f"/{np.flatnonzero(gaps)[0]}/{escape(name)}",
-                f"column {name!r} has {gaps.sum()} gaps, the first in row {np.flatnonzero(gaps)[0]}",
-                "missing=impute",
-            )
-            for name in features.names
-            if (gaps := features.is_missing(name)).any()
-        ]
-        if errors:
-            raise Invalid(errors[:SHOWN_ERRORS])
+def with_roles(options: ReadOptions, cells: Cells) -> ReadOptions:
+    """The options, with the roles that a JSON body has of its own."""
+    return replace(options, columns={**options.columns, **cells.columns})
 
 
-def as_upload(found: Sorted, labels: Array) -> Upload:
+def as_upload(found: Sorted) -> Upload:
     """What is stored: a matrix where there is no more than that."""
-    features = found.features
-    if not needs_encoder(features) and found.ids is None and found.groups is None:
+    features, labels = found.features, np.asarray(found.labels)
+    extra = (found.ids, found.groups, found.weights)
+    if not needs_encoder(features) and all(array is None for array in extra):
         matrix = codecs.Table(np.ascontiguousarray(features.numbers), labels, features.names)
         return Upload(*check_training_data(matrix), features.names)
-    errors = list(label_errors(labels, len(features), ""))
-    if errors:
-        raise Invalid(errors)
     numbers = np.ascontiguousarray(features.numbers)
     for block in blocks(*numbers.shape):
         numbers[block][np.isnan(numbers[block])] = np.nan  # one of the many, so that equal tables have equal hashes
-    part = TablePart(features.text_names, features.codes, features.categories, found.ids, found.id_name, found.groups)
+    part = TablePart(
+        features.text_names,
+        features.codes,
+        features.categories,
+        found.ids,
+        found.id_name,
+        found.groups,
+        found.weights,
+        features.time_names,
+        features.day_first,
+    )
     return Upload(numbers, labels, features.names, part)
 
 
 def labeled_rows(upload: Upload) -> Labeled:
     """The rows for a fit in this process."""
-    names, part = upload.feature_names, upload.part
-    if part is None or names is None:
-        return Labeled.check(upload.X, upload.y, None if names is None else list(names))
-    numbers = tuple(name for name in names if name not in part.text_names)
-    table = Table(names, numbers, upload.X, part.text_names, part.codes, part.categories)
-    return Labeled.of_table(table, upload.y, part.groups, part.id_name)
+    return as_labeled(upload.feature_names, upload.X, upload.y, upload.part)
 
 
-def describe(table: Table, roles: Mapping[str, Proposal]) -> list[ColumnRecord]:
+def describe(reading: Reading) -> list[ColumnRecord]:
     """The columns as the dataset's summary shows them."""
-    columns = []
-    for name in table.names:
-        role, reason = roles[name].role, roles[name].reason
-        values = table.read_as_text(name)[1] if role in (Role.CATEGORICAL, Role.TARGET) else None
-        columns.append(
-            ColumnRecord(
-                name=name,
-                role=role,
-                reason=reason,
-                n_missing=int(table.is_missing(name).sum()),
-                n_categories=None if values is None else len(values),
-                categories=None if values is None else list(values[:SHOWN_CATEGORIES]),
-            )
+    return [
+        ColumnRecord(
+            name=column.name,
+            role=column.role,
+            reason=column.reason,
+            n_missing=column.n_missing,
+            n_categories=None if column.categories is None else column.n_distinct,
+            categories=None if column.categories is None else list(column.categories),
         )
-    return columns
+        for column in reading.columns
+    ]

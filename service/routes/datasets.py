@@ -74,6 +74,7 @@ def create_dataset(
             feature_names=upload.feature_names,
             part=upload.part,
             columns=upload.columns,
+            n_unlabeled=upload.n_unlabeled,
             idempotency=idempotency,
             **{"name": name, **upload.fields},
         ),

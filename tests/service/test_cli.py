@@ -175,14 +175,14 @@ def test_a_plot(melm: Melm, model_path: str, name: str, begins: bytes) -> None:
         (
             "a,b,y\n" + "1,2,u\n3,4,v\n\n" * 5 + "1,x,v\n",
             [],
-            "bad.csv: row 11 (line 17), column 'b': 'x' is not a number, as the others are; --missing-values x where "
-            "it stands for a missing value; --columns b=categorical where the column is text",
+            "bad.csv: line 17 (row index 10), column 'b': 'x' is not a number, as the others are; --missing-values x "
+            "where it stands for a missing value; --columns b=categorical where the column is text",
         ),
         (
             'a,b,y\n1,2,"u\nv"\n1,2,3,v\n',
             [],
-            "bad.csv: row 2 (line 4): there are 4 cells, the header has 3; --delimiter, where cells are not separated "
-            "by ','; else mend the row",
+            "bad.csv: line 4 (row index 1): there are 4 cells, the header has 3; --delimiter, where cells are not "
+            "separated by ','; else mend the row",
         ),
         (
             "a,b\n1,2\n",

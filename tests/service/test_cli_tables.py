@@ -97,9 +97,10 @@ def test_every_problem_of_a_file_has_a_line_with_the_option_that_solves_it(melm:
     rows[3][1], rows[20][4] = "tall", "heavy"
     Path("messy.csv").write_bytes(messy_csv(rows))
     assert melm(*FIT, code=ExitCode.WRONG_INPUT).err.splitlines() == [
-        "melm: messy.csv: row 4 (line 5), column 'height': 'tall' is not a number, as the others are; --missing-values "
-        "tall where it stands for a missing value; --columns height=categorical where the column is text",
-        "melm: messy.csv: row 21 (line 22), column 'weight, kg': 'heavy' is not a number, as the others are; "
+        "melm: messy.csv: line 5 (row index 3), column 'height': 'tall' is not a number, as the others are; "
+        "--missing-values tall where it stands for a missing value; --columns height=categorical where the "
+        "column is text",
+        "melm: messy.csv: line 22 (row index 20), column 'weight, kg': 'heavy' is not a number, as the others are; "
         "--missing-values heavy where it stands for a missing value; --columns 'weight, kg=categorical' where the "
         "column is text",
     ]
@@ -110,9 +111,10 @@ def test_gaps_are_refused_on_request(melm: Melm, service: RunningService) -> Non
     for where in ((), ("--url", service.url)):
         first, second = melm(*FIT, "--missing", "refuse", *where, code=ExitCode.WRONG_INPUT).err.splitlines()
         assert first == (
-            "melm: messy.csv: column 'height' has 9 gaps, the first in row 1 (line 2); leave out --missing refuse"
+            "melm: messy.csv: column 'height': 9 values are missing; --missing impute to fill them in; --drop-missing "
+            "to leave these rows out"
         )
-        assert "column 'color' has 7 gaps" in second
+        assert "column 'color': 7 values are missing" in second
 
 
 def test_rows_that_do_not_fit_the_model_are_explained_here_and_there(melm: Melm, service: RunningService) -> None:
@@ -136,7 +138,7 @@ def test_rows_that_do_not_fit_the_model_are_explained_here_and_there(melm: Melm,
             "melm: short.csv: there is no column 'dose'",
         ]
         gap = melm("predict", name, "gap.csv", *url, code=ExitCode.WRONG_INPUT).err
-        assert gap.startswith("melm: gap.csv: row 3 (line 4), column 'weight, kg': the value is missing")
+        assert gap.startswith("melm: gap.csv: line 4 (row index 2), column 'weight, kg': the value is missing")
         warned = melm("predict", name, "unseen.csv", *url).err
         assert "clinic, finding" in warned
         assert "mauve" in warned

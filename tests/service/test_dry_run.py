@@ -44,7 +44,8 @@ def test_columns_classes_and_problems(client: httpx2.Client) -> None:
     assert reading["classes"] == [{"label": "u", "n_rows": 5}, {"label": "v", "n_rows": 5}]
     b = reading["columns"][1]
     assert (b["n_missing"], b["missing_share"], b["examples"]) == (2, 0.2, ["0.5", "1.5", "1.6"])
-    wrong, question = reading["problems"]
+    wrong, question, missing = reading["problems"]
+    assert (missing["level"], missing["fixes"][0]["value"]) == ("warning", {"b": "ignore"})
     assert (wrong["level"], wrong["column"], wrong["count"]) == ("error", "b", 2)
     assert (wrong["rows"], wrong["lines"]) == ([1, 4], [3, 7])
     assert [(fix["parameter"], fix["value"]) for fix in wrong["fixes"]] == [
@@ -60,7 +61,8 @@ def test_columns_classes_and_problems(client: httpx2.Client) -> None:
 
 def test_the_fixes_settle_the_problems(client: httpx2.Client) -> None:
     options = {"target": "y", "missing_values": ["oops", "x"]}
-    assert dry_run(client, TABLE, **options)["problems"] == []
+    assert {problem["level"] for problem in dry_run(client, TABLE, **options)["problems"]} == {"warning"}
+    assert dry_run(client, TABLE, drop_missing=True, **options)["problems"] == []
     answer = client.post("/v1/datasets", content=TABLE, params=options, headers=CSV)
     assert answer.status_code == 201, answer.text
 

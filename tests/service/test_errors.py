@@ -70,7 +70,7 @@ class TestDatasets:
     def test_what_is_not_finite_is_named_by_row_and_column(self, client: httpx2.Client, cell: str) -> None:
         content = json.dumps(data()).replace("3.0, 2.0", f"3.0, {cell}")
         problem = assert_problem(client.post("/v1/datasets", content=content, headers=JSON), 422, "/X/3/1")
-        assert "row 3, column 1" in problem["errors"][0]["detail"]
+        assert "row index 3, column 1" in problem["errors"][0]["detail"]
         assert problem["errors"][0]["fix"] == "send a finite number"
 
     def test_several_errors_come_at_once(self, client: httpx2.Client) -> None:
@@ -344,8 +344,8 @@ class TestWording:
     @pytest.mark.parametrize(
         ("body", "detail", "count"),
         [
-            (data(X=[[0, 1], *[[1]] * 3000], y=["a", "b"] * 1500), "row 1 has 1 values, row 0 has 2", 3000),
-            (data(X=[[0, None]] * 3000, y=["a", "b"] * 1500), "row 0, column 1: the value is missing", 3000),
+            (data(X=[[0, 1], *[[1]] * 3000], y=["a", "b"] * 1500), "row index 1 has 1 values, row index 0 has 2", 3000),
+            (data(X=[[0, None]] * 3000, y=["a", "b"] * 1500), "row index 0, column 1: the value is missing", 3000),
             (data(X=[[i, 1] for i in range(2000)], y=list(range(2000))), "2000 classes have 1 row each", 2000),
         ],
     )

@@ -62,6 +62,7 @@ class Datasets:
         feature_names: Sequence[str] | None = None,
         part: TablePart | None = None,
         columns: Sequence[ColumnRecord] | None = None,
+        n_unlabeled: int = 0,
         name: str | None = None,
         metadata: Mapping[str, str] | None = None,
         idempotency: Idempotency | None = None,
@@ -97,6 +98,7 @@ class Datasets:
             n_bytes=X.nbytes + (0 if part is None else part.codes.nbytes),
             n_blocks=len(slices),
             columns=None if columns is None else list(columns),
+            n_unlabeled=n_unlabeled,
             text_names=list(text_names),
             has_part=part is not None,
         )
@@ -291,17 +293,22 @@ def _labels_to_bytes(y: Array, part: TablePart | None) -> bytes:
     """The labels; of a table also what its codes stand for, and the ids and groups that it has."""
     if part is None:
         return _to_npy(y)
-    has = [part.ids is not None, part.groups is not None]
-    text = json.dumps({"categories": part.categories, "has": has, "id_name": part.id_name})
-    others = [array for array in (part.ids, part.groups) if array is not None]
+    arrays = (part.ids, part.groups, part.weights)
+    told: dict[str, Any] = {"categories": part.categories, "id_name": part.id_name}
+    told |= {"times": part.time_names, "day_first": part.day_first}
+    text = json.dumps({**told, "has": [array is not None for array in arrays]})
+    others = [array for array in arrays if array is not None]
     return b"".join(map(_to_npy, [y, np.frombuffer(text.encode(), np.uint8), *others]))
 
 
 def _read_part(file: io.BytesIO, record: DatasetRecord, codes: Codes) -> TablePart:
     text = json.loads(_read(file).tobytes())
-    ids, groups = (_read(file) if is_there else None for is_there in text["has"])
+    has = [*text["has"], False]  # version 0.1 knew no weights, and no times
+    ids, groups, weights = (_read(file) if is_there else None for is_there in has[:3])
     categories = tuple(map(tuple, text["categories"]))
-    return TablePart(tuple(record.text_names), codes, categories, ids, text["id_name"], groups)
+    times, day_first = tuple(text.get("times", ())), tuple(text.get("day_first", ()))
+    names = tuple(record.text_names)
+    return TablePart(names, codes, categories, ids, text["id_name"], groups, weights, times, day_first)
 
 
 def _to_bytes(X: Array, codes: Array | None) -> bytes:

@@ -70,6 +70,7 @@ class DatasetRecord(Resource):
     n_bytes: int
     n_blocks: int
     columns: list[ColumnRecord] | None = None  # of a table
+    n_unlabeled: int = 0  # rows of the upload without a label, which are left out
     text_names: list[str] = Field(default_factory=list)  # features that are text
     has_part: bool = False  # whether there is more than X and y
 

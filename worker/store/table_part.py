@@ -21,8 +21,11 @@ class TablePart:
     ids: Array | None = None  # (n,)
     id_name: str | None = None  # of the column that they stand in
     groups: Array | None = None  # (n,)
+    weights: Array | None = None  # (n,)
+    time_names: tuple[str, ...] = ()  # columns of numbers that are days since 1970-01-01
+    day_first: tuple[str, ...] = ()  # those of them that are written with the day before the month
 
     @property
     def n_bytes(self) -> int:
         """What it weighs in memory, its categories left out."""
-        return sum(array.nbytes for array in (self.codes, self.ids, self.groups) if array is not None)
+        return sum(array.nbytes for array in (self.codes, self.ids, self.groups, self.weights) if array is not None)

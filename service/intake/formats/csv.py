@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import melm.tables.table
 from melm.tables.csv_table import CsvEncodingError, CsvError, CsvReader
+from melm.tables.dialect import sniff
 from melm.tables.files import DRY_RUN_BYTES
 from melm.tables.options import ReadOptions
-from melm.tables.problem import Problem
+from melm.tables.problem import Problem, place_of
 from melm.tables.reading import Reading, read_roles
 from melm.tables.roles import Role, RolesError, labels_of
 from service.errors import MAX_PLACE, SHOWN_ERRORS, FieldError, Invalid, Malformed, escape
@@ -28,6 +31,8 @@ from service.intake.formats.table import (
 )
 
 PIECE_BYTES = 1 << 20
+SNIFFED = 100_000  # characters
+ROW = re.compile(r"row index (\d+)")
 FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -93,25 +98,49 @@ def inspect_csv(body: Content, limits: Limits, options: ReadOptions, is_complete
         problems,
         dialect=reader.dialect,
         encoding=reader.encoding,
+        is_guessed=True,
         is_complete=is_complete,
     )
 
 
 def as_field_error(problem: Problem) -> FieldError:
     """A problem of a file, at its first row and the column."""
-    column = "" if problem.column is None else f"/{escape(problem.column)}"
-    places = tuple(f"/{row}{column}"[:MAX_PLACE] for row in problem.rows) or (column,)
+    part = problem.column if problem.member is None else problem.member
+    pointer = "" if part is None else f"/{escape(part)}"
+    places = tuple(f"/{row}{pointer}"[:MAX_PLACE] for row in problem.rows) or (pointer,)
+    error = FieldError(places[0], str(problem), problem.fix, lines=problem.lines or None, fixes=problem.fixes or None)
     if problem.count == 1:
-        return FieldError(places[0], str(problem), problem.fix)
+        return error
     detail = f"{problem} (and {problem.count - 1} more like this)"
-    return FieldError(places[0], detail, problem.fix, problem.count, places)
+    return replace(error, detail=detail, count=problem.count, places=places)
+
+
+def with_lines(errors: Iterable[FieldError], content: Content, options: ReadOptions) -> list[FieldError]:
+    """Errors of rows, with the lines on which these begin. Rows may hold line breaks, and empty lines are no rows."""
+    text = bytes(content).decode(options.encoding or "utf-8-sig", "replace")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sniff(text[:SNIFFED], options.delimiter).delimiter)
+    lines, line = [], 1
+    with suppress(csv.Error):
+        for cells in reader:
+            lines += [line] if cells else []
+            line = reader.line_num + 1
+    return [_with_line(error, lines[1:]) for error in errors]
+
+
+def _with_line(error: FieldError, lines: list[int]) -> FieldError:
+    found = ROW.match(error.detail)
+    if found is None or int(found[1]) >= len(lines):
+        return error
+    row = int(found[1])
+    detail = error.detail.replace(found[0], place_of(row, lines[row]), 1)
+    return replace(error, detail=detail, lines=(lines[row],))
 
 
 def decode(body: Content, limits: Limits, target: str | None = None) -> Table:
     """A matrix whose columns are named by the header; `target` names the column of labels."""
     found = read_table(body, limits, ReadOptions(others=Role.NUMERIC, target=target))
     errors = [
-        FieldError(f"/{row}/{escape(name)}", f"row {row}, column {name!r}: the value is missing", "fill it in")
+        FieldError(f"/{row}/{escape(name)}", f"{place_of(row)}, column {name!r}: the value is missing", "fill it in")
         for name in found.names
         for row in found.is_missing(name).nonzero()[0][:SHOWN_ERRORS].tolist()
     ]

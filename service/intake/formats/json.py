@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 import numpy as np
 
+from melm.tables.problem import place_of
 from service.errors import FieldError, Invalid, Malformed, grouped
 from service.intake.formats.table import (
     Answer,
@@ -145,7 +146,7 @@ def ragged(rows: Sequence[Sequence[Any]], n_columns: int, pointer: str) -> Itera
     fix = "make all rows equally long"
     for index, row in enumerate(rows):
         if len(row) != n_columns:
-            detail = f"row {index} has {len(row)} values, row 0 has {n_columns}"
+            detail = f"{place_of(index)} has {len(row)} values, {place_of(0)} has {n_columns}"
             yield "ragged", FieldError(f"{pointer}/{index}", detail, fix)
 
 
@@ -177,7 +178,7 @@ def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
     labels = value.get("y")
     if isinstance(labels, list):
         errors += grouped(
-            (what, FieldError(f"{pointer}/y/{index}", f"row {index}: {what}", "send text, a number or a boolean"))
+            (what, FieldError(f"{pointer}/y/{index}", f"{place_of(index)}: {what}", "send text, a number or a boolean"))
             for index, label in enumerate(labels)
             if (what := wrong_label(label))
         )

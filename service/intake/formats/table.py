@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from melm.tables.problem import place_of
 from service.errors import FieldError, Invalid, escape, grouped
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -144,7 +145,9 @@ def cell_errors(cells: Iterable[tuple[int, int | str, str, str]], pointer: str, 
     return grouped(
         (
             (column, wrong),
-            FieldError(f"{pointer}/{row}/{escape(str(column))}", f"row {row}, column {column!r}: {cell} {wrong}", fix),
+            FieldError(
+                f"{pointer}/{row}/{escape(str(column))}", f"{place_of(row)}, column {column!r}: {cell} {wrong}", fix
+            ),
         )
         for row, column, cell, wrong in cells
     )

@@ -104,7 +104,7 @@ def test_what_is_wrong_names_the_column(client: Client, model: Model, path: Path
     with pytest.raises(Invalid) as caught:
         model.predict([{name: cell for name, cell in records()[1].items() if name not in ("zip", "dose")}])
     assert {error.pointer for error in caught.value.errors} == {"/zip", "/dose"}
-    with pytest.raises(Invalid, match="9 gaps"):
+    with pytest.raises(Invalid, match="9 values are missing"):
         client.datasets.upload_file(path, target=TARGET, missing="refuse")
 
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from melm.tables import csv_table
 from melm.tables.csv_table import CsvError, CsvReader, read_csv
 from melm.tables.options import ReadOptions
+from melm.tables.problem import Level
 from melm.tables.table import Table
 
-WORDS = st.sampled_from(["red", "blau", "größe 5", "a;b,c\td", 'she said "no"', "two\nlines", "x", "0123", "-"])
+WORDS = st.sampled_from(["red", "blau", "größe 5", "a;b,c\td", 'she said "no"', "two\nlines", "x", "0123", "none"])
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 MISSING = st.sampled_from(["", "NA", "NaN", "null", "?"])
 
@@ -77,8 +78,27 @@ def test_other_encodings() -> None:
     assert read_csv([text.encode("utf-16")]).names == ("größe", "länge")
     assert read_csv([text.encode("latin-1")], ReadOptions(encoding="latin-1")).names == ("größe", "länge")
     with pytest.raises(CsvError) as caught:
-        read_csv([text.encode("latin-1")])
+        read_csv([text.encode("latin-1")], ReadOptions(encoding="utf-8"))
     assert "encoding=" in str(caught.value.problems[0].fix)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+def test_what_is_not_utf_8_is_taken_for_what_windows_writes(piece: int) -> None:
+    text = "größe;preis\n" + "1,5;2 €\n" * 3
+    reader = CsvReader()
+    for chunk in pieces(text.encode("cp1252"), piece):
+        reader.feed(chunk)
+    table = reader.finish_with_problems()
+    assert table is not None
+    assert (table.names, table.cells("preis"), reader.encoding) == (("größe", "preis"), [2, 2, 2], "cp1252")
+    (question,) = reader.problems
+    assert (question.level, question.fixes[0].value) == (Level.QUESTION, "cp1252")
+    assert "'größe'" in question.detail or piece == 1
+    utf8 = CsvReader()
+    for chunk in pieces(text.encode(), piece):
+        utf8.feed(chunk)
+    assert utf8.finish().names == table.names
+    assert utf8.encoding == "utf-8"
 
 
 def test_blanks_around_cells_mean_nothing() -> None:

@@ -101,7 +101,7 @@ def test_labels_keep_their_kind(written: list[Cell], labels: list[object]) -> No
 
 
 def test_a_row_without_a_label_is_named() -> None:
-    with pytest.raises(RolesError, match="row 1, column 'y'"):
+    with pytest.raises(RolesError, match="row index 1, column 'y'"):
         labels_of(Table.of_cells({"y": ["a", None]}), "y")
 
 

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import pytest
 
+from melm.tables.problem import Fix
 from service.commands.remedy import as_options
 
 
 @pytest.mark.parametrize(
     ("fix", "options"),
     [
-        ("missing_values='n. a.' where it stands for a gap", "--missing-values 'n. a.' where it stands for a gap"),
         (
-            "columns={'age': 'categorical'} where the column is text",
+            Fix("missing_values", "n. a.", "where it stands for a missing value"),
+            "--missing-values 'n. a.' where it stands for a missing value",
+        ),
+        (
+            Fix("columns", {"age": "categorical"}, "where the column is text"),
             "--columns age=categorical where the column is text",
         ),
-        ("columns={\"it's\": 'numeric'}", "--columns 'it'\"'\"'s=numeric'"),
-        ("decimal=',' where that separates decimals", "--decimal , where that separates decimals"),
-        ("delimiter=';' or another character", "--delimiter ';' or another character"),
-        ("encoding='latin-1' or 'cp1252'", "--encoding latin-1 or 'cp1252'"),
+        (Fix("columns", {"it's": "numeric"}), "--columns 'it'\"'\"'s=numeric'"),
+        (Fix("decimal", ",", "where that separates decimals"), "--decimal , where that separates decimals"),
+        (Fix("delimiter", ";", "or another character"), "--delimiter ';' or another character"),
+        (Fix("day_first", True), "--day-first"),
+        (Fix("day_first", False, "to confirm it"), "--no-day-first to confirm it"),
+    ],
+)
+def test_a_fix_names_options(fix: Fix, options: str) -> None:
+    assert as_options(str(fix), [fix]) == options
+    assert as_options(f"{fix}; send rows of two classes", [fix]) == f"{options}; send rows of two classes"
+
+
+@pytest.mark.parametrize(
+    ("advice", "options"),
+    [
         ("delimiter, where cells are not separated by ','", "--delimiter, where cells are not separated by ','"),
-        ("missing=impute", "leave out --missing refuse"),
         ("send rows of two classes", "send rows of two classes"),
     ],
 )
-def test_a_fix_names_options(fix: str, options: str) -> None:
-    assert as_options(fix) == options
+def test_advice_without_a_parameter(advice: str, options: str) -> None:
+    assert as_options(advice, []) == options

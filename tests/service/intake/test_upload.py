@@ -159,7 +159,7 @@ def test_a_body_that_breaks_off_leaves_nothing(alone: tuple[RedisServer, Api]) -
             "text/csv",
             as_csv(*matrix(50_000)).replace(b",", b",x", 900_001).replace(b",x", b",", 900_000),
             422,
-            "row 44999, column",
+            "line 45001 (row index 44999), column",
         ),
         ("text/csv", b"a,label\n" + b"1,u\n2,v\n" * 50_001, 422, "limit of 100000"),
         ("application/x-npz", as_npz(*matrix(300_000)), 413, "40000000"),

@@ -195,7 +195,7 @@ class TestRefusal:
 
     def test_csv_that_is_no_text(self) -> None:
         with pytest.raises(Malformed, match="encoding"):
-            CSV.decode(b"a,y\n\xff,1", LIMITS, "y")
+            CSV.decode(b"a,y\n\xff\0,1", LIMITS, "y")
 
     @pytest.mark.parametrize("body", [b'a,y\n"1', b"a,y\n" + b"1" * 200_000 + b",1"])
     def test_csv_with_cells_that_are_none(self, body: bytes) -> None:
