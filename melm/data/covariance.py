@@ -21,7 +21,9 @@ class ClassMoments:
     n_rows: float  # the sum of their weights, where rows have weights
     mean: Array  # (d,)
     empirical: Array  # (d, d), divided by n_rows
-    covariance: Array  # (d, d), the estimate that smooths the class
+    covariance: Array  # (d, d), the estimate that smooths the class:
+    share: float  # this much of the empirical one,
+    noise: float  # and this much of the identity
 
 
 def class_moments(
@@ -49,14 +51,16 @@ def class_moments(
         empirical += centered.T @ (centered if weights is None else weights[block, None] * centered)
         fourth += float(column_sums(np.square(np.square(centered).sum(axis=1)), weights, block))
     empirical /= n_rows
-    covariance = empirical
+    share, noise = 1.0, ridge
     if kind == "ledoit_wolf":
-        covariance = shrink(empirical, fourth / n_rows, n_rows, n_features or n_dimensions)
-    return ClassMoments(n_rows, mean, empirical, covariance + ridge * np.eye(n_dimensions) if ridge else covariance)
+        share, level = shrinkage(empirical, fourth / n_rows, n_rows, n_features or n_dimensions)
+        noise += level
+    covariance = share * empirical + noise * np.eye(n_dimensions)
+    return ClassMoments(n_rows, mean, empirical, covariance, share, noise)
 
 
-def shrink(empirical: Array, mean_fourth_power: float, n_rows: float, n_features: int) -> Array:
-    """Ledoit-Wolf's optimal mixture of the empirical covariance and a multiple of the identity.
+def shrinkage(empirical: Array, mean_fourth_power: float, n_rows: float, n_features: int) -> tuple[float, float]:
+    """Ledoit-Wolf's optimal mixture: how much of the empirical covariance, and of the identity.
 
     `mean_fourth_power` is the mean of |x - mean|^4: all that the rule needs of the rows beside their covariance, which
     is why this stands here and not a call that would square a copy of them. The covariance may be that of coordinates
@@ -66,6 +70,5 @@ def shrink(empirical: Array, mean_fourth_power: float, n_rows: float, n_features
     squares = float(np.square(empirical).sum())
     distance = squares / n_features - level**2
     noise = (mean_fourth_power - squares) / (n_features * n_rows)
-    shrinkage = 0.0 if distance <= 0 else float(np.clip(noise / distance, 0, 1))
-    shrunk: Array = (1 - shrinkage) * empirical + shrinkage * level * np.eye(len(empirical))
-    return shrunk
+    shrunk = 0.0 if distance <= 0 else float(np.clip(noise / distance, 0, 1))
+    return 1 - shrunk, shrunk * float(level)

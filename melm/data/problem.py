@@ -107,6 +107,7 @@ class Problem:
             covariances=np.stack([covariance for covariance, _ in lifted]),
             means=np.stack([m.mean for m in moments]) @ scaled,
             floored=tuple(low for _, low in lifted),
+            mixture=None,
         )
         return replace(self, rows=replace(self.rows, weights=list(weights)), whitening=whitening)
 

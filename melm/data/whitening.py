@@ -25,6 +25,8 @@ class Whitening:
     covariances: Array  # (C, r, r), of the classes in whitened coordinates
     means: Array  # (C, r)
     floored: tuple[bool, ...]  # per class: was its covariance lifted to the floor somewhere?
+    # (C, 2): the covariances as sums of so much of the rows' own and of to_features^T to_features; None where lifted.
+    mixture: Array | None = None
 
 
 def whiten(moments: Sequence[ClassMoments]) -> Whitening:
@@ -61,6 +63,7 @@ def whiten(moments: Sequence[ClassMoments]) -> Whitening:
         covariances=np.stack([covariance for covariance, _ in lifted]),
         means=centered @ forward,
         floored=tuple(no_spread or own for _, own in lifted),
+        mixture=None if no_spread or any(own for _, own in lifted) else np.array([(m.share, m.noise) for m in moments]),
     )
 
 

@@ -33,6 +33,7 @@ TIGHTEST_TOLERANCE = 1e-13
 RESOLVED = 1e3  # the mean similarity is trusted down to this many times the tolerance
 PAIR_SECONDS = 4e-4  # of a grid that one pair has to itself, at least
 QUICK_SECONDS = 3e-4  # below this the exact form is taken without a look at grids
+ROWS_ARE_LESS = 4  # times: how much larger all covariances are than all projected rows, before these replace them
 QUICK_PAIRS = 2**22  # up to here an unresolved similarity is computed exactly at once, without a tighter grid
 
 
@@ -54,7 +55,15 @@ class WhitenedDivergence:
         self.n_evaluations = 0
         widths = np.array([silverman(size, n_components, gamma) for size in problem.rows.sizes])
         self._shares = problem.rows.shares
-        self._smoothing = widths[:, None, None] ** 2 * problem.whitening.covariances  # (C, r, r)
+        covariances, mixture = problem.whitening.covariances, problem.whitening.mixture
+        # Where the covariances are large against the rows, their products with V come from the projected rows.
+        self._by_rows = (
+            mixture is not None and covariances.size > ROWS_ARE_LESS * sum(problem.rows.counts) * n_components
+        )
+        if self._by_rows and mixture is not None:
+            self._mixture = widths[:, None] ** 2 * mixture
+        else:
+            self._smoothing = widths[:, None, None] ** 2 * covariances  # (C, r, r)
         classes = range(len(widths))
         self._pairs = list(combinations_with_replacement(classes, 2))
         self._cross_pairs = list(combinations(classes, 2))
@@ -70,7 +79,7 @@ class WhitenedDivergence:
 
     def value_and_gradient(self, V: Array) -> tuple[float, Array]:
         """D(V) and its derivative in V (r, k)."""
-        owners, Z, smoothed = self._evaluate(V)
+        owners, Z, F, smoothed = self._evaluate(V)
         logs = {pair: potentials.log_values[pair] for pair, potentials in owners.items()}
         weights = divergence_slopes(logs)
         gradient = Gradient.zeros(Z)
@@ -79,16 +88,38 @@ class WhitenedDivergence:
             held.setdefault(potentials, {})[pair] = weights[pair]
         for potentials, some in held.items():
             potentials.add_gradient(some, gradient)
-        through_rows = self.problem.whitening.to_features.T @ self.problem.rows.pull_back(gradient.rows)
-        through_smoothing = 2 * (smoothed @ gradient.smoothing).sum(axis=0)
-        return divergence_of(logs), through_rows + through_smoothing
+        to_features = self.problem.whitening.to_features
+        if smoothed is not None:
+            features = self.problem.rows.pull_back(gradient.rows)
+            return divergence_of(logs), to_features.T @ features + 2 * (smoothed @ gradient.smoothing).sum(axis=0)
+        for own, z, shares, slope, (share, _) in zip(
+            gradient.rows, Z, self._shares, gradient.smoothing, self._mixture, strict=True
+        ):
+            own += 2 * share * shares[:, None] * ((z - shares @ z) @ slope)
+        noise = np.tensordot(self._mixture[:, 1], gradient.smoothing, 1)
+        return divergence_of(logs), to_features.T @ (self.problem.rows.pull_back(gradient.rows) + 2 * F @ noise)
 
-    def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array], Array]:
-        """Every pair with the potentials that hold it, the projected rows, and the smoothing matrices times V."""
+    def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array], Array, Array | None]:
+        """Every pair with the potentials that hold it, the projected rows, V as a projection of features (d, k).
+
+        And the smoothing matrices times V (C, r, k); None where the smoothing comes from the projected rows.
+        """
         self.n_evaluations += 1
-        Z = self.problem.rows.project(self.problem.whitening.to_features @ V)
-        smoothed = (self._smoothing.reshape(-1, len(V)) @ V).reshape(-1, *V.shape)  # (C, r, k)
-        return self._potentials(Z, V.T @ smoothed), Z, smoothed
+        F = self.problem.whitening.to_features @ V
+        Z = self.problem.rows.project(F)
+        if self._by_rows:
+            return self._potentials(Z, self._smoothing_by_rows(Z, F)), Z, F, None
+        smoothed = (self._smoothing.reshape(-1, len(V)) @ V).reshape(-1, *V.shape)
+        return self._potentials(Z, V.T @ smoothed), Z, F, smoothed
+
+    def _smoothing_by_rows(self, Z: list[Array], F: Array) -> Array:
+        """h^2 V^T C_c V (C, k, k), from the covariance of the projected rows and the identity on the features."""
+        identity = F.T @ F
+        smoothing = []
+        for z, shares, (share, noise) in zip(Z, self._shares, self._mixture, strict=True):
+            centered = z - shares @ z
+            smoothing.append(share * centered.T @ (shares[:, None] * centered) + noise * identity)
+        return np.stack(smoothing)
 
     def _potentials(self, Z: list[Array], S: Array) -> dict[Pair, Potentials]:
         """Every pair with the potentials that hold it, by forms that resolve the similarity of the classes."""

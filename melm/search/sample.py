@@ -36,7 +36,8 @@ def sample(problem: Problem, n_rows: int, seed: int) -> Problem:
         generator = np.random.default_rng([seed, n_rows, code])
         drawn = generator.choice(len(rows), n_drawn, replace=False, shuffle=False)
         by_class.append(rows[np.sort(drawn)])
-    return replace(problem, rows=replace(problem.rows, by_class=by_class))
+    whitening = replace(problem.whitening, mixture=None)  # the covariances are those of all rows
+    return replace(problem, whitening=whitening, rows=replace(problem.rows, by_class=by_class))
 
 
 def allot(counts: Sequence[int], n_rows: int) -> list[int]:

@@ -185,7 +185,7 @@ def pairwise_cost(counts: Sequence[int]) -> float:
     """Estimated seconds of value and gradient of all pairs of classes."""
     n_classes, n_rows = len(counts), sum(counts)
     n_pairs = (n_rows**2 + sum(count**2 for count in counts)) / 2
-    return 3e-5 + 6e-5 * n_classes + 5e-6 * n_classes * (n_classes + 1) / 2 + 7e-9 * n_pairs
+    return 3e-5 + 6e-5 * n_classes + 5e-6 * n_classes * (n_classes + 1) / 2 + 2e-9 * n_pairs
 
 
 @cache

@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from sklearn.datasets import load_digits, load_iris
 
 import melm
-from melm.objective.divergence import Form
+from melm.data.labeled import Labeled
+from melm.objective import divergence as divergence_module
+from melm.objective.divergence import Form, WhitenedDivergence
+from melm.search.sample import sample
 from tests.melm import oracle
 from tests.melm.samples import Array, blobs, mixture, projection
 
@@ -228,3 +231,34 @@ def test_spectral_form_is_refused_beyond_three_components() -> None:
     X, y = mixture([20, 20], 5)
     with pytest.raises(ValueError, match="3 components"):
         melm.Divergence(X, y, n_components=4, form="spectral")
+
+
+@pytest.mark.parametrize("kind", ["empirical", "ledoit_wolf"])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("form", FORMS)
+def test_smoothing_by_rows_equals_that_by_covariances(
+    kind: melm.Covariance, ridge: float, form: Form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = mixture([40, 50, 30], 12)
+    weights = np.random.default_rng(0).uniform(0.5, 3, len(X))
+    problem = Labeled.check(X, y, sample_weight=weights).problem(kind, ridge=ridge)
+    V = projection(12, 2)
+    results = []
+    for least in (0, 10**9):
+        monkeypatch.setattr(divergence_module, "ROWS_ARE_LESS", least)
+        objective = WhitenedDivergence(problem, 2, 0.9, form)
+        assert objective._by_rows is (least == 0)
+        results.append(objective.value_and_gradient(V))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-11)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=0, atol=1e-10 * np.abs(results[1][1]).max())
+
+
+def test_covariances_that_are_not_those_of_the_rows_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(divergence_module, "ROWS_ARE_LESS", 0)
+    X, y = mixture([40, 50], 6)
+    problem = Labeled.check(X, y).problem("ledoit_wolf")
+    X[y == 0, 0] = 0.0
+    lifted = Labeled.check(X, y).problem("empirical")
+    for other in (sample(problem, 60, 0), problem.reweighted([np.ones(40), np.ones(50)], "empirical"), lifted):
+        assert not WhitenedDivergence(other, 2)._by_rows
+    assert WhitenedDivergence(problem, 2)._by_rows

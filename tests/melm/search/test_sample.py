@@ -50,7 +50,8 @@ def test_a_sample_draws_rows_within_classes_and_keeps_the_coordinates_of_all() -
     problem = Labeled.check(X, y).problem("ledoit_wolf")
     drawn = sample(problem, 200, seed=3)
     assert drawn.rows.counts == [100, 100]
-    assert drawn.whitening is problem.whitening
+    assert drawn.whitening.to_features is problem.whitening.to_features
+    assert drawn.whitening.covariances is problem.whitening.covariances
     for some, whole in zip(drawn.rows.by_class, problem.rows.by_class, strict=True):
         everything = {row.tobytes() for row in whole}
         assert len({row.tobytes() for row in some}) == len(some)
