@@ -8,14 +8,12 @@ from typing import TypeAlias, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from melm.plan import NothingFitted, Plan, Result, Stage, Unit, run_plan
+from melm.plan import MOST_TOGETHER, NothingFitted, Plan, Result, Stage, Unit, batches, run_plan
 from melm.search.climb import StoppingReason
 
 T = TypeVar("T")
 Task: TypeAlias = Callable[[], Sequence[Result]]
 Tasks: TypeAlias = Callable[[Sequence[Unit]], Task]
-
-MOST_TOGETHER = 16  # units that are run in one call
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,12 @@ class _Runner:
 
     def _results(self, units: Sequence[Unit]) -> Iterator[Sequence[Result]]:
         if self._n_jobs in (None, 1):
-            yield from (_single_threaded(self._task(some)) for some in _batches(units, MOST_TOGETHER))
+            yield from (_single_threaded(self._task(some)) for some in batches(units, MOST_TOGETHER))
         else:
             from joblib import Parallel, delayed, effective_n_jobs
 
             share = -(-len(units) // effective_n_jobs(self._n_jobs))
-            jobs = (delayed(_single_threaded)(self._task(some)) for some in _batches(units, min(share, MOST_TOGETHER)))
+            jobs = (delayed(_single_threaded)(self._task(some)) for some in batches(units, min(share, MOST_TOGETHER)))
             yield from Parallel(n_jobs=self._n_jobs, return_as="generator")(jobs)
 
     def _report(self, stage: Stage, results: list[Result | None]) -> bool:
@@ -87,16 +85,6 @@ class _Runner:
         if self._callback is None:
             return False
         return self._callback(Progress(stage.name, len(results), len(stage.units), self._best)) is True
-
-
-def _batches(units: Sequence[Unit], at_most: int) -> Iterator[Sequence[Unit]]:
-    """Units to be run in one call: neighbors that are alike, else each alone."""
-    begin = 0
-    for end in range(1, len(units) + 1):
-        alike = end < len(units) and units[end].alike is not None and units[end].alike == units[begin].alike
-        if not alike or end - begin == at_most:
-            yield units[begin:end]
-            begin = end
 
 
 def _single_threaded(task: Task) -> Sequence[Result]:

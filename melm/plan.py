@@ -10,7 +10,7 @@ when that is nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,6 +20,9 @@ import numpy.typing as npt
 T = TypeVar("T")
 Result: TypeAlias = dict[str, Any]  # JSON values and NumPy arrays
 Plan: TypeAlias = Generator["Stage", Sequence[Result | None], T]
+
+
+MOST_TOGETHER = 16  # units that are run in one call
 
 
 class NothingFitted(RuntimeError):
@@ -128,6 +131,16 @@ class Unit:
     resamples: Resamples = ()
     start: int | None = None  # set where the unit finishes a start of the main search, for progress
     alike: tuple[object, ...] | None = None  # in one call with others that are alike it takes less time
+
+
+def batches(units: Sequence[Unit], at_most: int = MOST_TOGETHER) -> Iterator[Sequence[Unit]]:
+    """Units to be run in one call: neighbors that are alike, else each alone."""
+    begin = 0
+    for end in range(1, len(units) + 1):
+        alike = end < len(units) and units[end].alike is not None and units[end].alike == units[begin].alike
+        if not alike or end - begin == at_most:
+            yield units[begin:end]
+            begin = end
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from melm.data.labeled import Labeled
 from melm.evidence.validation import Validation
-from melm.methods import METHODS, plan_evidence, plan_model, run_unit
+from melm.methods import METHODS, plan_evidence, plan_model
 from melm.model import Model
 from melm.model import file as model_file
 from melm.plan import Plan, Result, Unit
@@ -37,9 +37,11 @@ class MelmLibrary:
         validation = Validation(**(fit.validation or {}))
         return plan_evidence(fit.method, _labels_of(fit, data), _parameters(fit), validation, model_file.load(file))
 
-    def run(self, fit: FitRecord, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
-        """What one unit gives."""
-        return run_unit(fit.method, _labels_of(fit, data), _parameters(fit), unit, should_stop)
+    def run(
+        self, fit: FitRecord, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]
+    ) -> list[Result]:
+        """What units that are alike give."""
+        return METHODS[fit.method].run_together(_labels_of(fit, data), _parameters(fit), units, should_stop)
 
     def preview(self, fit: FitRecord, data: Labeled, unit: Unit, result: Result) -> Preview | None:
         """What a unit has found, as the service gives it out."""

@@ -85,6 +85,12 @@ class Method(ABC, Generic[P]):
     def run(self, data: Labeled, parameters: P, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
 
+    def run_together(
+        self, data: Labeled, parameters: P, units: Sequence[Unit], should_stop: Callable[[], bool]
+    ) -> list[Result]:
+        """Run units that are alike. Bits do not depend on which of them are run together."""
+        return [self.run(data, parameters, unit, should_stop) for unit in units]
+
     def preview(self, data: Labeled, parameters: P, unit: Unit, result: Result) -> Preview | None:
         """What a unit has found, to be shown while the search goes on; None where that is not worth a picture."""
         return None

@@ -75,6 +75,11 @@ class MelmMethod(Method[MelmParameters]):
     def run(self, data: Labeled, parameters: MelmParameters, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         return self._fitting(data, parameters).run(data, unit, should_stop)
 
+    def run_together(
+        self, data: Labeled, parameters: MelmParameters, units: Sequence[Unit], should_stop: Callable[[], bool]
+    ) -> list[Result]:
+        return self._fitting(data, parameters).task(data, units, should_stop)()
+
     def preview(self, data: Labeled, parameters: MelmParameters, unit: Unit, result: Result) -> Preview | None:
         search = self._fitting(data, parameters).search
         problem = data.problem(search.covariance, unit.resamples, unit.arguments.get("ridge", search.ridge))

@@ -263,7 +263,7 @@ def fault_free(fit: FitRecord) -> bytes:
     quiet = fit.model_copy(update={"params": {"n_starts": fit.params["n_starts"], "seed": fit.params["seed"]}})
 
     def run_stage(stage: Stage) -> list[Result | None]:
-        return [StandIn().run(quiet, X, unit, lambda: False) for unit in stage.units]
+        return [StandIn().run_unit(quiet, X, unit, lambda: False) for unit in stage.units]
 
     return run_plan(StandIn().plan(quiet, X), run_stage).projection.tobytes()
 

@@ -77,10 +77,10 @@ class Interrupted(StandIn):
     def __init__(self, at: str, do: Callable[[], None]) -> None:
         self.at, self.do = at, do
 
-    def run(self, fit: FitRecord, data: Any, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run_unit(self, fit: FitRecord, data: Any, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         if unit.name == self.at:
             self.do()
-        return super().run(fit, data, unit, should_stop)
+        return super().run_unit(fit, data, unit, should_stop)
 
 
 def interrupted(store: Engine, tenant: str, at: str, do: Callable[[Bench], None]) -> Bench:
@@ -94,6 +94,6 @@ def locally(fit: FitRecord) -> bytes:
     X, _ = two_blobs()
 
     def run_stage(stage: Stage) -> list[Result | None]:
-        return [StandIn().run(fit, X, unit, lambda: False) for unit in stage.units]
+        return [StandIn().run_unit(fit, X, unit, lambda: False) for unit in stage.units]
 
     return run_plan(StandIn().plan(fit, X), run_stage).projection.tobytes()

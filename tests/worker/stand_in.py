@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class StandIn:
     - `n_starts`, `seed`, the `seconds` that a unit takes, and `breaks` for a plan that raises;
     - names of units that misbehave: `crashes` kill their process, `errors` raise, `stuck` ones do not stop when told,
       `holds_interpreter` ones let no other thread run;
+    - `together`: whether the units of the search are alike, so that several make one lease;
     - `trace`: a folder in which every execution of a unit leaves a file.
     """
 
@@ -54,7 +55,8 @@ class StandIn:
         if fit.params.get("breaks"):
             raise ArithmeticError("The plan breaks.")
         n_starts = int(fit.params["n_starts"])
-        search = [Unit(f"search {index}", {"start": index}, start=index) for index in range(n_starts)]
+        alike = ("search",) if fit.params.get("together") else None
+        search = [Unit(f"search {index}", {"start": index}, start=index, alike=alike) for index in range(n_starts)]
         found = yield Stage("search", search, 0, 0.3)
         starts = [result for result in found if result is not None]
         if not starts:
@@ -85,7 +87,11 @@ class StandIn:
         """The divergence is all that is shown."""
         return Preview(len(data), result["divergence"], json.dumps(result["divergence"]).encode())
 
-    def run(self, fit: FitRecord, data: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run(self, fit: FitRecord, data: Array, units: Sequence[Unit], should_stop: Callable[[], bool]) -> list[Result]:
+        """What each unit gives."""
+        return [self.run_unit(fit, data, unit, should_stop) for unit in units]
+
+    def run_unit(self, fit: FitRecord, data: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """A projection that depends on the data and the unit, after as long as the parameters ask for."""
         params = fit.params
         if trace := params.get("trace"):

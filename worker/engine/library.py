@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -30,8 +30,10 @@ class Library(Protocol):
         """The plan of the evidence for a stored model, which ends in the model with its evidence."""
         ...
 
-    def run(self, fit: FitRecord, data: Any, unit: Unit, should_stop: Callable[[], bool]) -> Result:
-        """What one unit gives. Raises `Stopped` soon after it is told to stop."""
+    def run(
+        self, fit: FitRecord, data: Any, units: Sequence[Unit], should_stop: Callable[[], bool]
+    ) -> Sequence[Result]:
+        """What units that are alike give. Raises `Stopped` soon after it is told to stop."""
         ...
 
     def preview(self, fit: FitRecord, data: Any, unit: Unit, result: Result) -> Preview | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from resource import RUSAGE_SELF, getrusage
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from melm.plan import NothingFitted, Plan, Stopped, Unit, resamples_from_json, resamples_to_json
+from melm.plan import NothingFitted, Plan, Result, Stopped, Unit, batches, resamples_from_json, resamples_to_json
 from worker.engine.cache import DatasetCache
 from worker.engine.dispatch import Dispatcher
 from worker.engine.engine import Engine
@@ -105,7 +105,8 @@ class Runner:
             data = self._patiently(self._datasets.load, lease.tenant, fit.dataset_id, fit.dataset_hash)
             if claim.is_plan:
                 return self._plan(fit, claim, data)
-            return Done([self._run(fit, name, stored, data) for name, stored in claim.units.items()])
+            units = [unit_from_arguments(name, stored) for name, stored in claim.units.items()]
+            return Done(self._run(fit, units, data))
         except Stopped:
             return Released(dead=False) if self._keeper.is_stopping() else None
         except StoreUnavailable:
@@ -122,31 +123,36 @@ class Runner:
             self._fits[lease.fit_id] = self._patiently(self._store.fits.get, lease.tenant, lease.fit_id)
         return self._fits[lease.fit_id]
 
-    def _run(self, fit: FitRecord, name: str, stored: dict[str, Any], data: Any) -> UnitReport:
-        """Run one unit. What goes wrong inside it is its result."""
-        unit = unit_from_arguments(name, stored)
+    def _run(self, fit: FitRecord, units: Sequence[Unit], data: Any) -> list[UnitReport]:
+        """Run the units of a lease. What goes wrong inside one is its result."""
         began = time.monotonic()
         try:
-            result = self._library.run(fit, data, unit, self._keeper.should_stop)
-            preview = self._library.preview(fit, data, unit, result)
+            results = self._library.run(fit, data, units, self._keeper.should_stop)
+            previews = [self._library.preview(fit, data, *each) for each in zip(units, results, strict=True)]
         except Exception as error:  # the unit is given up, and the fit goes on without it
+            if isinstance(error, Stopped) and not self._keeper.is_out_of_time():
+                raise
+            if len(units) > 1 and not isinstance(error, Stopped):  # find out which of them it was
+                return [report for unit in units for report in self._run(fit, [unit], data)]
             if isinstance(error, Stopped):
-                if not self._keeper.is_out_of_time():
-                    raise
                 failure = out_of_time(self._store.settings.unit_seconds)
             else:
-                logger.exception("unit failed", extra={"fit_id": fit.id, "unit": name})
+                logger.exception("unit failed", extra={"fit_id": fit.id, "unit": units[0].name})
                 failure = fit_error(error)
-            return UnitReport(name, None, failure, unit.start, seconds=time.monotonic() - began)
-        divergence = result.get("divergence") if unit.start is not None else None
-        return UnitReport(
-            name,
-            result,
-            start=unit.start,
-            divergence=float(divergence) if divergence is not None and math.isfinite(divergence) else None,
-            seconds=time.monotonic() - began,
-            preview=preview,
-        )
+            seconds = time.monotonic() - began
+            return [UnitReport(unit.name, None, failure, unit.start, seconds=seconds) for unit in units]
+        seconds = (time.monotonic() - began) / len(units)
+        return [
+            UnitReport(
+                unit.name,
+                result,
+                start=unit.start,
+                divergence=divergence_of(unit, result),
+                seconds=seconds,
+                preview=preview,
+            )
+            for unit, result, preview in zip(units, results, previews, strict=True)
+        ]
 
     def _plan(self, fit: FitRecord, claim: Claim, data: Any) -> Outcome:
         """The next stage of the model, or else of the evidence for it; where there is none, the end of the plan."""
@@ -190,7 +196,7 @@ class Runner:
                 return outcome
             missing = [unit for unit in stage.units if unit.name not in stored]
             if missing and not claim.is_cut:
-                return Opened(stage, [[(unit.name, unit_arguments(unit))] for unit in missing])
+                return Opened(stage, [[(u.name, unit_arguments(u)) for u in some] for some in batches(missing)])
             results = [stored.get(unit.name) for unit in stage.units]
 
     def _nothing(self, lease: Lease, error: NothingFitted) -> Ended:
@@ -227,6 +233,12 @@ def out_of_time(limit_seconds: float) -> FitError:
     return FitError(
         type="OutOfTime", message=f"It took longer than {limit_seconds:g} seconds, the most a unit may take."
     )
+
+
+def divergence_of(unit: Unit, result: Result) -> float | None:
+    """The divergence of a start of the main search, where it is one that can be compared with others."""
+    divergence = result.get("divergence") if unit.start is not None else None
+    return float(divergence) if divergence is not None and math.isfinite(divergence) else None
 
 
 def unit_arguments(unit: Unit) -> dict[str, Any]:

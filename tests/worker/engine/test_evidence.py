@@ -139,8 +139,8 @@ def test_progress_counts_all_stages_and_never_goes_back(store: Engine, tenant: s
         shares.append(store.fits.get(tenant, fit.id).share_done)
         return original(fit, data, unit, should_stop)  # type: ignore[arg-type]
 
-    original = bench.library.run
-    bench.library.run = run  # type: ignore[method-assign]
+    original = bench.library.run_unit
+    bench.library.run_unit = run  # type: ignore[method-assign]
     fit = bench.run(bench.submit(folds=4))
     assert shares == sorted(shares)
     assert len(set(shares)) == len(shares) == 4 + 2 + 4

@@ -78,6 +78,20 @@ def test_a_fit_of_which_all_units_fail_says_why(bench: Bench) -> None:
     assert (fit.error.type, fit.error.message) == ("ArithmeticError", "search 0 does not converge")
 
 
+def test_units_that_are_alike_make_one_lease(bench: Bench) -> None:
+    fit = bench.run(bench.submit(n_starts=20, together=True))
+    assert (fit.status, fit.starts_done) == (Status.SUCCEEDED, 20)
+    assert bench.projection(fit) == locally(fit)
+    fences = bench.store.connection.call("HGET", f"melm:{{{bench.tenant}}}:fit:{fit.id}:meta", "fence")
+    assert int(fences) == 3 + 2 + 2  # planning, starts in leases of 16 at most, and the polish of two
+
+
+def test_one_of_several_that_fails_leaves_the_others(bench: Bench) -> None:
+    fit = bench.run(bench.submit(n_starts=6, together=True, errors=["search 3"]))
+    assert fit.status is Status.SUCCEEDED
+    assert bench.store.models.card(bench.tenant, fit.model_id or "")["n_starts"] == 5
+
+
 def test_a_plan_that_breaks_fails_the_fit(bench: Bench) -> None:
     fit = bench.run(bench.submit(breaks=True))
     assert fit.status is Status.FAILED
