@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.tables.roles import Role
+from melm.tables.table import Table
 from melm.tables.times import as_iso
 from service.errors import FieldError, Invalid
 from service.intake.formats import CODECS, Answer, npy
@@ -50,6 +51,7 @@ class RowsPage:
     codes: Codes  # (m, q), of the columns of text
     y: Array  # (m,)
     part: TablePart | None  # of these rows
+    info: Table | None  # of these rows: columns that are shown and no more
     next_offset: int | None
 
     @property
@@ -84,6 +86,8 @@ class RowsPage:
                 found.append(Column(names.get(Role.WEIGHT, "weight"), Role.WEIGHT, _as_written(self.part.weights)))
             if self.part.groups is not None:
                 found.append(Column(names.get(Role.GROUP, "group"), Role.GROUP, self.part.groups))
+        if self.info is not None:
+            found += [Column(name, Role.INFO, _as_shown(self.info, name)) for name in self.info.names]
         order = {name: index for index, name in enumerate(self.feature_names)}
         found.sort(key=lambda column: (place.get(column.name, len(place)), order.get(column.name, len(order))))
         target = Column(names.get(Role.TARGET) or _free_name({column.name for column in found}), Role.TARGET, self.y)
@@ -134,8 +138,16 @@ def read_page(
         arrays = {name: getattr(part, name) for name in ("ids", "groups", "weights")}
         part = replace(part, codes=codes[:n_rows], **{n: a[here] for n, a in arrays.items() if a is not None})
     following = offset + len(here)
+    info = datasets.info(tenant, record)
     return RowsPage(
-        record, here, X[:n_rows], codes[:n_rows], y[here], part, following if following < len(rows) else None
+        record,
+        here,
+        X[:n_rows],
+        codes[:n_rows],
+        y[here],
+        part,
+        None if info is None else info.take(here),
+        following if following < len(rows) else None,
     )
 
 
@@ -187,6 +199,14 @@ def _as_written(values: Array) -> Array:
     column = np.empty(len(values), object)
     column[~missing] = present.tolist()
     return column
+
+
+def _as_shown(table: Table, name: str) -> Array:
+    """Any column as a person would write it."""
+    if table.is_text(name):
+        return np.array(table.cells(name), object)
+    values = table.number(name)
+    return _as_times(values) if name in table.time_names else _as_written(values)
 
 
 def _as_times(days: Array) -> Array:

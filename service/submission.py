@@ -111,6 +111,7 @@ def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> Fit
     return FitSubmission(
         dataset_id=dataset.id,
         dataset_hash=dataset.content_hash,
+        info_hash=dataset.info_hash,
         method=ask.method,
         params=params,
         validation=None if fit.validation is None else fit.validation.model_dump(mode="json"),

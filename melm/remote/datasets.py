@@ -28,8 +28,8 @@ class TableOptions(TypedDict, total=False):
     target : str or None
         The column of labels.
     columns : mapping
-        Roles by name, or by a pattern such as `q*`: numeric, categorical, time, id, group, weight, ignore or target.
-        The others are proposed by the service.
+        Roles by name, or by a pattern such as `q*`: numeric, categorical, time, id, group, weight, info, ignore or
+        target. The others are proposed by the service.
     missing : {"impute", "refuse"}
         Whether missing values are taken, as they are by default, or are an error.
     drop_missing : bool

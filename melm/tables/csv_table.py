@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from melm.tables.dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, sniff
-from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_written_with, number_pattern
+from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_open, is_written_with, number_pattern
 from melm.tables.options import ReadOptions
 from melm.tables.problem import Fix, Level, Problem, Problems
 from melm.tables.roles import ID_NAME, WHOLE_NUMBER, Role, by_name
@@ -310,6 +310,9 @@ class CsvReader:
                 name: self._kind_of(name, column.combine_chunks())
                 for name, column in zip(names, cells.columns, strict=True)
             }
+        for column in self._columns.values():
+            if isinstance(column, _Numbers):
+                column.ask(self.problems)
         n_numbers = sum(isinstance(column, _Numbers) for column in self._columns.values())
         self._numbers = Stack(n_numbers, np.float64, self._spill_bytes)
         self._codes = Stack(len(names) - n_numbers, np.int32, self._spill_bytes)
@@ -411,11 +414,12 @@ class CsvReader:
         """What a column holds, by the role that it was given or by its first cells."""
         role = Role.TARGET if name == self._options.target else self._roles.get(name, self._options.others)
         numbers = self._numbers_of(name, cells)
-        if role is not None:
+        if role is not None and role != Role.INFO:
             return numbers if role == Role.NUMERIC else _Text(self._missing)
         values, wrong = numbers.convert(cells)
         n_present = len(cells) - cells.null_count
-        if n_present and (1 - len(wrong) / n_present < MOSTLY_NUMBERS):
+        n_wrong = sum(not numbers.has_other_mark(cells[index].as_py()) for index in wrong)
+        if n_present and (1 - n_wrong / n_present < MOSTLY_NUMBERS):
             return _Text(self._missing)
         if _any_match(cells, LEADING_ZERO):
             return _Text(self._missing)
@@ -431,18 +435,25 @@ class CsvReader:
         other = OTHER[decimal]
         is_settled = self._dialect.marks.sure is not None or self._dialect.delimiter == ","
         telling = f"[0-9][{other}][0-9]|[{decimal}][0-9]{{3}}[{decimal}]" if is_settled else "[0-9][.,][0-9]"
+        open_cell = None
         if self._options.decimal is None and _any_match(cells, telling):
             written = pc.unique(cells).drop_null().to_pylist()
-            decimal = Marks.of(written).decide(self._dialect.marks, self._dialect.delimiter)
+            found = Marks.of(written).decide(self._dialect.marks, self._dialect.delimiter)
+            decimal = found or self._dialect.marks.majority
+            if found is None:
+                open_cell = next(filter(is_open, written), None)
         is_grouped = _any_match(cells, f"[0-9][{OTHER[decimal]}{GROUPS}][0-9]|[{SIGNS}]")
-        return _Numbers(name, decimal, self._missing, is_grouped or decimal != self._dialect.decimal)
+        return _Numbers(name, decimal, self._missing, is_grouped or decimal != self._dialect.decimal, open_cell)
 
 
 class _Numbers:
     """How the cells of a column are read as numbers."""
 
-    def __init__(self, name: str, decimal: str, missing: frozenset[str], is_marked: bool) -> None:
+    def __init__(
+        self, name: str, decimal: str, missing: frozenset[str], is_marked: bool, open_cell: str | None = None
+    ) -> None:
         self._name, self._decimal, self._missing = name, decimal, missing
+        self._open_cell = open_cell  # where nothing says whether its mark groups thousands
         self.is_marked = is_marked  # by thousands, a currency, or decimals unlike the file's: Arrow cannot parse it
 
     def take(self, cells: Any, first_row: int, real_row: Callable[[int], int], problems: Problems) -> Array:
@@ -472,6 +483,21 @@ class _Numbers:
         wrong = np.isinf(values) | ~pc.or_(is_number, is_gap).to_numpy(zero_copy_only=False)
         return values, np.flatnonzero(wrong).tolist()
 
+    def ask(self, problems: Problems) -> None:
+        """Tell both readings where the decimal mark had to be guessed."""
+        cell, decimal = self._open_cell, self._decimal
+        if cell is None:
+            return
+        fraction, thousand = (re.sub("[.,]", mark, cell) for mark in (".", ""))
+        now, other = (fraction, thousand) if decimal in cell else (thousand, fraction)
+        detail = f"{cell!r} may be {fraction} or {thousand}: it is read as {now}"
+        fixes = (Fix("decimal", OTHER[decimal], f"where it is {other}"), Fix("decimal", decimal, "to confirm it"))
+        problems.add(Problem(detail, fixes, column=self._name, level=Level.QUESTION))
+
+    def has_other_mark(self, cell: str) -> bool:
+        """Whether a cell that is no number here is one with the other decimal mark."""
+        return is_written_with(cell.strip(), OTHER[self._decimal])
+
     def complain(self, row: int, cell: str, problems: Problems) -> None:
         """Note a cell that is no number."""
         if problems.n_found >= COUNTED_PROBLEMS:
@@ -483,7 +509,7 @@ class _Numbers:
             Fix("missing_values", cell[:40], "where it stands for a missing value"),
             Fix("columns", {self._name: "categorical"}, "where the column is text"),
         ]
-        if is_written_with(cell.strip(), other):
+        if self.has_other_mark(cell):
             kind = "other mark"
             detail = f"{cell[:40]!r} has {MARK_NAMES[other]}, where the column has {MARK_NAMES[self._decimal]}"
             fixes.insert(0, Fix("decimal", other, "where that separates decimals"))

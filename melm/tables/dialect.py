@@ -46,7 +46,7 @@ def sniff(text: str, delimiter: str | None = None, decimal: str | None = None) -
         return Dialect(delimiter, decimal)
     cells = islice(chain.from_iterable(_rows(text, delimiter)[1:]), SAMPLE_CELLS)
     marks = Marks.of(cells)
-    return Dialect(delimiter, marks.decide(marks, delimiter) if delimiter == "," else marks.majority, marks)
+    return Dialect(delimiter, marks.sure or ("." if delimiter == "," else marks.majority), marks)
 
 
 def _rows(text: str, delimiter: str) -> list[list[str]]:

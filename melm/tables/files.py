@@ -38,4 +38,6 @@ def format_of(head: bytes) -> Format:
         n_bytes = int.from_bytes(head[NAME_LENGTH : NAME_LENGTH + 2], "little")
         name = head[NAME : NAME + n_bytes]
         return NPZ if name.endswith(b".npy") else EXCEL
+    if head.lstrip().startswith(b"{"):
+        return JSON
     return next((each for mark, each in FIRST_BYTES.items() if head.startswith(mark)), CSV)

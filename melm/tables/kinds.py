@@ -20,7 +20,8 @@ MOSTLY_TIMES = 0.8  # of its values; what is none in such a column is a mistake
 
 def find_times(table: Table, options: ReadOptions, problems: list[Problem]) -> Table:
     """The table with its columns of dates and times as numbers: those that are called so, and those that look it."""
-    given = dict(options.columns) | ({} if options.target is None else {options.target: Role.TARGET})
+    given = {name: role for name, role in options.columns.items() if role != Role.INFO}
+    given |= {} if options.target is None else {options.target: Role.TARGET}
     found = [
         name
         for name in table.text_names

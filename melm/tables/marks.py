@@ -4,7 +4,7 @@ A cell is sure where it can be read in one way only (`0.5`, `1,234.5` and `1,234
 `1.234,5` and `1.234.567` a decimal comma), and open where three digits follow its only mark. The column's own sure
 cells decide, then the file's, then the delimiter: where commas separate cells, one inside quotes groups thousands. Else
 plain numbers that are all below 1,000 beside open ones say that these are grouped. Where nothing decides, the file's
-majority does.
+majority does, and the caller is asked.
 """
 
 from __future__ import annotations
@@ -69,16 +69,20 @@ class Marks:
         """The decimal mark of a file where its sure cells tell none: the one that open cells have."""
         return self.sure or ("," if self.n_open[","] > self.n_open["."] else ".")
 
-    def decide(self, file: Marks, delimiter: str) -> str:
-        """The decimal mark of a column of a file."""
-        sure = self.sure or file.sure
-        if sure is not None or not self.n_open:
-            return sure or file.majority
+    def decide(self, file: Marks, delimiter: str) -> str | None:
+        """The decimal mark of a column of a file; None where nothing decides it."""
+        if (sure := self.sure or file.sure) is not None:
+            return sure
         if delimiter == ",":
             return "."
-        if self.has_plain and self.is_small and len(self.n_open) == 1:
+        if self.n_open and self.has_plain and self.is_small and len(self.n_open) == 1:
             return OTHER[next(iter(self.n_open))]
-        return file.majority
+        return None
+
+
+def is_open(cell: str) -> bool:
+    """Whether a cell can be read with either decimal mark."""
+    return OPEN.fullmatch(cell.strip(SIGNS + SPACES)) is not None
 
 
 def is_written_with(number: str, decimal: str) -> bool:

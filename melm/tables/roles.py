@@ -20,6 +20,7 @@ MANY_ROWS = 10  # with fewer, values that all differ tell nothing
 MANY_VALUES = 20  # as many as make people or places rather than kinds
 WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]{0,999})")  # 007 is not one, nor is a number of thousands of digits
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no)$|(?<=[a-z])I[Dd]$")
+MAX_DIGITS = 16  # of a whole number, with its sign, that float64 surely holds
 YEARS = (1700, 2200)
 WORDS = "yes/no y/n true/false t/f on/off ja/nein j/n oui/non si/no sí/no sim/não sì/no ja/nee"
 YES_AND_NO = tuple(frozenset(pair.split("/")) for pair in WORDS.split())
@@ -35,6 +36,7 @@ class Role(StrEnum):
     ID = "id"  # names a row; comes back with it, and is never a feature
     WEIGHT = "weight"  # how much a row counts
     GROUP = "group"  # rows of one group are never divided between training and validation
+    INFO = "info"  # kept and shown, searched and colored by; no fit sees it
     IGNORE = "ignore"
     TARGET = "target"
 
@@ -207,12 +209,14 @@ class Sorted:
     groups: npt.NDArray[Any] | None
     id_name: str | None
     weights: npt.NDArray[np.float64] | None
+    info: Table | None = None  # columns that are shown and no more
 
     def take(self, rows: npt.NDArray[np.intp]) -> Sorted:
         """Some of the rows."""
         arrays = {name: getattr(self, name) for name in ("labels", "ids", "groups", "weights")}
         taken = {name: array[rows] for name, array in arrays.items() if array is not None}
-        return replace(self, features=self.features.take(rows), **taken)
+        info = None if self.info is None else self.info.take(rows)
+        return replace(self, features=self.features.take(rows), info=info, **taken)
 
 
 def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
@@ -222,6 +226,7 @@ def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
         name: table.read_as_text(name) for name in by_role[Role.CATEGORICAL] if not table.is_text(name)
     }
     changed |= {name: _numbers(table, name) for name in by_role[Role.NUMERIC] if table.is_text(name)}
+    changed |= {name: _numbers(table, name) for name in by_role[Role.INFO] if _is_written_as_numbers(table, name)}
     if changed:
         table = table.with_columns(changed)  # all at once: one by one costs the cube of the columns
     names = [name for name in table.names if roles[name].role in FEATURES]
@@ -236,7 +241,16 @@ def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
         column(Role.GROUP),
         by_role[Role.ID][0] if by_role[Role.ID] else None,
         _weights(table, by_role[Role.WEIGHT][0]) if by_role[Role.WEIGHT] else None,
+        table.select(by_role[Role.INFO]) if by_role[Role.INFO] else None,
     )
+
+
+def _is_written_as_numbers(table: Table, name: str) -> bool:
+    """Whether text holds whole numbers that float64 holds as well."""
+    if not table.is_text(name):
+        return False
+    values = table.text(name)[1]
+    return bool(values) and all(len(value) < MAX_DIGITS and WHOLE_NUMBER.fullmatch(value) for value in values)
 
 
 def _weights(table: Table, name: str) -> npt.NDArray[np.float64]:

@@ -72,7 +72,7 @@ def add_columns(command: argparse.ArgumentParser) -> None:
         type=column_role,
         action="append",
         default=[],
-        help="numeric, categorical, time, id, group, weight, ignore or target; NAME may be a pattern "
+        help="numeric, categorical, time, id, group, weight, info, ignore or target; NAME may be a pattern "
         "such as q*; may be repeated",
     )
     command.add_argument(

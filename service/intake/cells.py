@@ -71,7 +71,8 @@ def read_json(body: Content, limits: Limits, options: ReadOptions) -> Cells | No
     text = set()
     for name, cells in columns.items():
         role = Role.TARGET if name == options.target else given.get(name, options.others)
-        if role != Role.NUMERIC if role is not None else any(isinstance(cell, str | bool) for cell in cells):
+        is_given = role is not None and role != Role.INFO
+        if role != Role.NUMERIC if is_given else any(isinstance(cell, str | bool) for cell in cells):
             text.add(name)
     errors = cell_errors(
         (

@@ -41,6 +41,7 @@ class Upload:
     y: Array
     feature_names: tuple[str, ...] | None
     part: TablePart | None = None
+    info: Table | None = None  # columns that are shown and no more
     columns: list[ColumnRecord] | None = None
     fields: dict[str, Any] = field(default_factory=dict)
     n_unlabeled: int = 0  # rows without a label, which are left out
@@ -143,7 +144,11 @@ def from_cells(cells: Cells, options: ReadOptions) -> Upload:
     if reading.errors or reading.content is None:
         raise Invalid(map(as_field_error, reading.errors))
     return replace(
-        as_upload(reading.content), columns=describe(reading), fields=cells.fields, n_unlabeled=reading.n_unlabeled
+        as_upload(reading.content),
+        info=reading.content.info,
+        columns=describe(reading),
+        fields=cells.fields,
+        n_unlabeled=reading.n_unlabeled,
     )
 
 

@@ -16,9 +16,10 @@ from service.schemas import DatasetOut, PageOut, ReadingOut
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
-TABLES = """CSV, Arrow, Parquet and JSON `rows` are tables: columns of numbers and text, with gaps. Every column has a
-role (`numeric`, `categorical`, `id`, `group`, `ignore`, `target`), proposed from its values and shown with the reason
-in the summary; `columns` sets it. How CSV is written is found out; where that fails, parameters say it."""
+TABLES = """CSV, Excel, Arrow, Parquet and JSON `rows` are tables: columns of numbers, text and times, with missing
+values. Every column has a role (`numeric`, `categorical`, `time`, `id`, `group`, `weight`, `info`, `ignore`, `target`),
+proposed from its values and shown with the reason in the summary; `columns` sets it. How CSV is written is found out;
+where that fails, parameters say it."""
 TABULAR = """The body may be JSON, `text/csv` with a header row, `application/x-npz` with arrays `X`, `y` and perhaps
 `feature_names`, `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`, as the Content-Type says; or
 `multipart/form-data` with the file as a part and the parameters of the query as fields."""
@@ -73,6 +74,7 @@ def create_dataset(
             upload.y,
             feature_names=upload.feature_names,
             part=upload.part,
+            info=upload.info,
             columns=upload.columns,
             n_unlabeled=upload.n_unlabeled,
             idempotency=idempotency,

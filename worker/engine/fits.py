@@ -174,6 +174,8 @@ def equal_key(submission: FitSubmission, library_version: str) -> str:
     ]
     if submission.permute_labels is not None:
         parts.append(submission.permute_labels)
+    if submission.info_hash is not None:
+        parts.append(submission.info_hash)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

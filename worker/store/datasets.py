@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.tables.content_hash import content_hash
+from melm.tables.table import Table
 from worker.store.connection import Connection, expiry, milliseconds, script, timestamp
 from worker.store.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, NotFound, StoreUnavailable
 from worker.store.identifier import new_id
@@ -61,6 +62,7 @@ class Datasets:
         *,
         feature_names: Sequence[str] | None = None,
         part: TablePart | None = None,
+        info: Table | None = None,
         columns: Sequence[ColumnRecord] | None = None,
         n_unlabeled: int = 0,
         name: str | None = None,
@@ -69,7 +71,8 @@ class Datasets:
     ) -> tuple[DatasetRecord, bool]:
         """Store a dataset, or find the one with the same content. Tells whether it was made now.
 
-        Of a table, X are the columns of numbers, `part` is what else it holds, and `columns` describes all its columns.
+        Of a table, X are the columns of numbers, `part` is what else a fit sees of it, `info` what is only shown, and
+        `columns` describes all its columns.
         A create that breaks off leaves nothing behind: blocks live for minutes only, until the last step keeps them.
         """
         X = np.ascontiguousarray(X, X.dtype.newbyteorder("<"))
@@ -101,16 +104,20 @@ class Datasets:
             n_unlabeled=n_unlabeled,
             text_names=list(text_names),
             has_part=part is not None,
+            info_hash=None if info is None else hash_of_info(info),
         )
-        existing = self.find(tenant, record.content_hash) if idempotency is None else None
+        existing = self.find(tenant, record.address) if idempotency is None else None
         if existing is not None:
             return existing, False
         labels = _labels_to_bytes(y, part)
-        n_bytes = record.n_bytes + len(labels)
+        shown = b"" if info is None else _info_to_bytes(info)
+        n_bytes = record.n_bytes + len(labels) + len(shown)
         self._quotas.check_bytes(tenant, n_bytes)
         place = key(tenant, "dataset", record.id, "blocks")
         try:
             self._write(place, "labels", labels)
+            if info is not None:
+                self._write(place, "info", shown)
             for index, rows in enumerate(slices):
                 self._write(place, str(index), _to_bytes(X[rows], None if part is None else part.codes[rows]))
         except ContractError:
@@ -119,8 +126,8 @@ class Datasets:
             raise
         arguments = {
             "id": record.id,
-            "content_hash": record.content_hash,
-            "n_blocks": len(slices),
+            "address": record.address,
+            "n_blocks": len(slices) + (info is not None),
             "n_bytes": n_bytes,
             **self._quotas.arguments(),
             "expires_at": None if record.expires_at is None else timestamp(record.expires_at),
@@ -146,9 +153,9 @@ class Datasets:
         expire = ("PEXPIRE", place, milliseconds(UNFINISHED_SECONDS))
         self._connection.call_many([("HSET", place, field, block), expire])
 
-    def find(self, tenant: str, content_hash: str) -> DatasetRecord | None:
+    def find(self, tenant: str, address: str) -> DatasetRecord | None:
         """The dataset with this content, if there is one."""
-        id = self._connection.call("HGET", key(tenant, "datasets", "hashes"), content_hash)
+        id = self._connection.call("HGET", key(tenant, "datasets", "hashes"), address)
         if id is None:
             return None
         data = self._connection.call("GET", key(tenant, "dataset", id.decode()))
@@ -173,7 +180,9 @@ class Datasets:
     def delete(self, tenant: str, id: str, *, reason: str = "deleted") -> None:
         """Delete a dataset and leave a tombstone. Conflict while an active fit uses it."""
         _check_id(id)
-        arguments = {"id": id, "reason": reason, **self._connection.tombstone_arguments()}
+        data = self._connection.call("GET", key(tenant, "dataset", id))
+        address = "" if data is None else DatasetRecord.model_validate_json(data).address
+        arguments = {"id": id, "address": address, "reason": reason, **self._connection.tombstone_arguments()}
         (answer,) = self._connection.run(script("dataset/delete"), tenant, arguments)
         if answer == "missing":
             self._connection.raise_missing("dataset", tenant, id)
@@ -216,6 +225,19 @@ class Datasets:
             return _read(file), _read_part(file, record, no_codes) if record.has_part else None
         except (ValueError, EOFError):
             raise _damaged(record) from None
+
+    def info(self, tenant: str, record: DatasetRecord) -> Table | None:
+        """The columns that are shown and no more, of all rows."""
+        if record.info_hash is None:
+            return None
+        try:
+            data = self._connection.call("HGET", key(tenant, "dataset", record.id, "blocks"), "info")
+            info = _read_info(io.BytesIO(_present(data)))
+            if hash_of_info(info) == record.info_hash:
+                return info
+        except (ValueError, EOFError, KeyError, TypeError):
+            pass
+        raise _damaged(record)
 
     def take(self, tenant: str, record: DatasetRecord, rows: npt.NDArray[np.intp]) -> tuple[Array, Codes]:
         """Numbers and codes of some rows, in the order given. Only the blocks in which they lie are read."""
@@ -309,6 +331,27 @@ def _read_part(file: io.BytesIO, record: DatasetRecord, codes: Codes) -> TablePa
     times, day_first = tuple(text.get("times", ())), tuple(text.get("day_first", ()))
     names = tuple(record.text_names)
     return TablePart(names, codes, categories, ids, text["id_name"], groups, weights, times, day_first)
+
+
+def hash_of_info(info: Table) -> str:
+    """The hash of columns that are shown and no more."""
+    part = TablePart(info.text_names, info.codes, info.categories, time_names=info.time_names)
+    return content_hash(info.numbers, np.empty(0), info.names, part)
+
+
+def _info_to_bytes(info: Table) -> bytes:
+    told = {name: getattr(info, name) for name in ("names", "number_names", "text_names", "categories", "time_names")}
+    text = np.frombuffer(json.dumps(told).encode(), np.uint8)
+    return _to_npy(text) + _to_npy(info.numbers) + _to_npy(info.codes)
+
+
+def _read_info(file: io.BytesIO) -> Table:
+    told = json.loads(_read(file).tobytes())
+    numbers, codes = _read(file), _read(file)
+    names, number_names, text_names, times = (
+        tuple(told[name]) for name in ("names", "number_names", "text_names", "time_names")
+    )
+    return Table(names, number_names, numbers, text_names, codes, tuple(map(tuple, told["categories"])), times)
 
 
 def _to_bytes(X: Array, codes: Array | None) -> bytes:

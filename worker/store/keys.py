@@ -21,10 +21,11 @@ names the tenant first; its parts stand on lines of their own (`tenant\nfit`), b
 Of a tenant, under `melm:{tenant}:`
 
     dataset:ID                          a dataset's record, JSON
-    dataset:ID:blocks                   hash: number → block of rows; `labels` → y and what else a table holds
+    dataset:ID:blocks                   hash: number → block of rows; `labels` → y and what else a table holds;
+                                        `info` → columns that are only shown
     dataset:ID:fits                     set: active fits that use it
     datasets                            sorted set: ids, in the order of time
-    datasets:hashes                     hash: content hash → id
+    datasets:hashes                     hash: content hash (and that of `info`) → id
     model:ID                            hash: record, card, file
     models                              sorted set: ids
     sizes                               hash: id of a dataset, model or fit → its bytes

@@ -73,6 +73,12 @@ class DatasetRecord(Resource):
     n_unlabeled: int = 0  # rows of the upload without a label, which are left out
     text_names: list[str] = Field(default_factory=list)  # features that are text
     has_part: bool = False  # whether there is more than X and y
+    info_hash: str | None = None  # of the columns that are shown and no more, where there are any
+
+    @property
+    def address(self) -> str:
+        """What the dataset is found by: what a fit sees of it, and what is only shown."""
+        return self.content_hash if self.info_hash is None else f"{self.content_hash}+{self.info_hash}"
 
 
 class FitError(Record):
@@ -163,6 +169,7 @@ class FitSubmission(Record):
 
     dataset_id: str
     dataset_hash: str
+    info_hash: str | None = None  # a picture shows the columns of its own dataset: a model of another is no answer
     method: str
     params: dict[str, Any]
     validation: dict[str, Any] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from melm.tables.csv_table import CsvError, read_csv
+from melm.tables.csv_table import CsvError, CsvReader, read_csv
 from melm.tables.marks import Marks
 from melm.tables.options import ReadOptions
 
@@ -56,3 +56,31 @@ def test_a_cell_that_contradicts_names_both_readings() -> None:
     assert (problem.rows[0], problem.column) == (9, "x")
     assert "'1,234.5' has a decimal point, where the column has a decimal comma" in problem.detail
     assert "decimal='.'" in str(problem.fix)
+
+
+def test_both_marks_in_one_column_are_an_error_and_not_text() -> None:
+    text = "x;y\n" + "0,5;1\n0.5;2\n" * 5
+    with pytest.raises(CsvError) as caught:
+        read_csv([text.encode()])
+    (problem,) = caught.value.problems
+    assert (problem.column, problem.count, problem.rows[0]) == ("x", 5, 0)
+    assert "'0,5' has a decimal comma, where the column has a decimal point" in problem.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "detail", "decimals"),
+    [
+        ("x;y\n1,234;1\n7,125;2\n", "'1,234' may be 1.234 or 1234: it is read as 1.234", [".", ","]),
+        ("x;y\n1.234;1\n2000;2\n", "'1.234' may be 1.234 or 1234: it is read as 1.234", [",", "."]),
+        ("x;y\n1,234;1\n7,125;0.5\n", None, []),
+        ('x,y\n"1,234",1\n"7,125",2\n', None, []),
+        ("x;y\n1,234;1\nred;2\nblue;2\n", None, []),
+    ],
+)
+def test_where_nothing_decides_both_readings_are_told(text: str, detail: str | None, decimals: list[str]) -> None:
+    reader = CsvReader()
+    reader.feed(text.encode())
+    reader.finish()
+    asked = list(reader.problems)
+    assert [problem.detail for problem in asked] == ([] if detail is None else [detail])
+    assert [fix.value for problem in asked for fix in problem.fixes] == decimals

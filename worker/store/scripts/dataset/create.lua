@@ -5,7 +5,7 @@ if before then
   return before
 end
 local index = key('datasets', 'hashes')
-local existing = redis.call('HGET', index, a.content_hash)
+local existing = redis.call('HGET', index, a.address)
 if existing and existing ~= a.id then
   redis.call('DEL', key('dataset', a.id, 'blocks'))
   remember_made(existing, true)
@@ -21,7 +21,7 @@ end
 weigh(a.id, a.n_bytes)
 redis.call('PERSIST', key('dataset', a.id, 'blocks'))
 redis.call('SET', key('dataset', a.id), ARGV[2])
-redis.call('HSET', index, a.content_hash, a.id)
+redis.call('HSET', index, a.address, a.id)
 redis.call('ZADD', key('datasets'), 0, a.id)
 if given(a.expires_at) then
   redis.call('ZADD', shared('expiries'), a.expires_at, member(a.id))
