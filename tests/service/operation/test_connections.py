@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from service.operation.connections import MAX_HEADER_BYTES
+from service.operation.connections import MAX_HEADER_BYTES, listening
+from service.settings import ServiceSettings
 from tests.servers import ROOT, RedisServer, children_of, wait_until
 from tests.service.api import Api, api_process
 
@@ -149,6 +150,17 @@ def test_a_client_that_never_reads_is_cut_off(server: RedisServer, folder: Path)
             n_files = len(list(files.iterdir()))
             connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
             wait_until(lambda: len(list(files.iterdir())) < n_files)
+
+
+def test_small_answers_are_sent_at_once() -> None:
+    """Without TCP_NODELAY a body that follows its headers waits for the client's delayed acknowledgment, 40 ms."""
+    with (
+        listening(ServiceSettings(redis_url="redis://localhost", host="127.0.0.1", port=0)) as listener,
+        socket.create_connection(listener.getsockname()),
+    ):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_taken_port_is_said(impatient: Api) -> None:

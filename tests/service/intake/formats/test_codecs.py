@@ -157,6 +157,10 @@ class TestRefusal:
             "/y/1",
         }
 
+    def test_json_with_rows_given_twice(self) -> None:
+        with pytest.raises(Malformed, match="X more than once"):
+            JSON.decode(b'{"X": [[1], [2]], "X": [[3]]}', LIMITS, None)
+
     @pytest.mark.parametrize("body", [b"", b"{", b'{"X": [[1,]]}', b"\xff", b"[" * 100_000, b'{"X": [[1]]} extra'])
     def test_json_that_is_none_is_malformed(self, body: bytes) -> None:
         with pytest.raises(Malformed):
