@@ -1,29 +1,52 @@
-// The same from a program: what the page did, as Python and as curl.
+// The same from a program: the fit that the page shows, and its prediction for a row, as Python and as curl.
 
-// `wish` is what was chosen: { params, validation? }.
-export function pythonSnippet(model, wish) {
-  const options = Object.entries(wish).map(([name, value]) => `, ${name}=${asPython(value)}`);
-  return `from melm.remote import Client
+const LINE = 88; // characters
 
-client = Client("${serviceUrl()}")
-dataset = client.datasets.upload(X, y)
-fit = client.fits.submit(dataset, method="${model.method}"${options.join("")})
-model = fit.wait()
-Z = model.transform(X)
-labels = model.predict(X)`;
+// `wish` is what was chosen, { params, validation? }; `row` is an example, { column: value }.
+export function pythonSnippet(model, wish, row, url) {
+  const options = Object.entries({ method: model.method, ...wish }).map(([name, value]) => `${name}=${asPython(value)}`);
+  const fit = [
+    `dataset = client.datasets[${asPython(model.dataset_id)}]`,
+    `fit = client.fits.submit(dataset, ${options.join(", ")})`,
+    "model = fit.wait()",
+  ];
+  return [
+    "from melm.remote import Client",
+    "",
+    `client = Client(${asPython(url)})`,
+    ...(model.dataset_id ? fit : [`model = client.models[${asPython(model.id)}]`]),
+    `rows = [${asPython(row, true)}]`,
+    "print(model.transform(rows), model.predict(rows))",
+  ].join("\n");
 }
 
-export function curlSnippet(model, wish, target) {
-  const body = JSON.stringify({ dataset_id: model.dataset_id ?? "ds_...", method: model.method, ...wish });
-  return `service=${serviceUrl()}
-curl "$service/v1/datasets?target=${encodeURIComponent(target)}" \\
-  -H 'Content-Type: text/csv' --data-binary @table.csv
-curl "$service/v1/fits" -H 'Prefer: wait=60' \\
-  --json '${body}'
-curl "$service/v1/models/${model.id}/predict" \\
-  -H 'Content-Type: text/csv' --data-binary @new.csv`;
+export function curlSnippet(model, wish, row, url, hasKey) {
+  const key = hasKey ? ' -H "Authorization: Bearer $MELM_API_KEY"' : "";
+  const send = (path, body) => `curl "$service/v1/${path}"${key} \\\n  --json ${quoted(JSON.stringify(body))}`;
+  return [
+    `service=${url}`,
+    ...(model.dataset_id ? [send("fits", { dataset_id: model.dataset_id, method: model.method, ...wish })] : []),
+    send(`models/${model.id}/predict`, { rows: [row] }),
+  ].join("\n");
 }
 
-const asPython = (value) =>
-  JSON.stringify(value).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False");
-const serviceUrl = () => (location.origin + location.pathname).replace(/\/$/, "");
+// A row that the model takes: the first of its table, or one made of the examples of its schema.
+export function exampleRow({ properties, required }, table) {
+  const value = (name) => table?.columns.find((column) => column.name === name)?.values[0] ?? exampleOf(properties[name]);
+  return Object.fromEntries(required.map((name) => [name, value(name)]));
+}
+
+const exampleOf = ({ type, examples }) => examples?.[0] ?? ([type].flat().includes("number") ? 0 : "");
+
+// In a single-quoted word of a shell nothing has a meaning but the quote.
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+function asPython(value, isBroken = false) {
+  if (value === null || value === undefined) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map((each) => asPython(each)).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  const entries = Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${asPython(each)}`);
+  const inLine = `{${entries.join(", ")}}`;
+  return isBroken && inLine.length > LINE ? `{\n${entries.map((entry) => `    ${entry},\n`).join("")}}` : inLine;
+}

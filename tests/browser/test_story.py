@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +78,11 @@ def test_groups_gaps_and_categories(page: Page, files: Path) -> None:
         expect(page.get_by_label(f"Use of {name}")).to_have_value(role)
     fit(page)
     see_result(page)
-    expect(page.get_by_role("rowheader", name="color=red").first).to_be_visible()
+    axes = page.locator(".axes")
+    expect(axes.get_by_role("rowheader", name="color", exact=True)).to_have_count(2)  # by column, not by category
+    expect(axes.get_by_role("row", name=re.compile("^color")).first.locator(".number")).to_have_attribute(
+        "title", re.compile(r"color=red: −?\d\.\d\d")
+    )
     page.get_by_label(re.compile("Paste rows")).fill("age,pressure,color\n50,3.1,red\n50,,purple")
     page.get_by_role("button", name="Place them").click()
     results = page.get_by_role("region", name="Classes of the new rows").locator("tbody tr")
@@ -93,6 +99,20 @@ def test_downloads(page: Page, service: RunningService, name: str, beginning: by
     with page.expect_download() as download:
         page.get_by_role("button", name=name).click()
     assert download.value.path().read_bytes().startswith(beginning)
+
+
+def test_snippets_run_as_they_stand(page: Page, files: Path, tmp_path: Path) -> None:
+    (files / "clinic.csv").write_text(clinic())
+    choose_file(page, files / "clinic.csv")
+    fit(page)
+    see_result(page)
+    expect(page.get_by_label("Python snippet")).to_contain_text('"color": "')  # once the rows are there
+    for name, command in (("Python", sys.executable), ("curl", "bash")):
+        snippet = tmp_path / f"snippet of {name}"
+        snippet.write_text(page.get_by_label(f"{name} snippet").inner_text())
+        run = subprocess.run([command, snippet], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        assert re.search("well|ill", run.stdout), run.stdout
 
 
 def test_a_model_says_how_to_cite_it(page: Page, service: RunningService) -> None:

@@ -2,17 +2,17 @@
 
 import { element, replace, svg } from "../element.js";
 import { shorten } from "./axis_names.js";
+import { freeBox } from "./labels.js";
 
 const STEP = 12; // pixels a key moves a tip
-const CHARACTER = 6.7; // pixels, about
 const LINE = 15;
 const SHORTEST = 8; // pixels: a shorter arrow has no name
 
 export class Arrows {
-  // `toPixel` and `toPlace` are those of the picture, `origin` is where the mean of all rows is. A tip is where one
-  // standard deviation leads, `scale` times.
-  constructor({ names, origin, toPixel, toPlace, onGrab, onMove, onRelease }) {
-    Object.assign(this, { names, origin, toPixel, toPlace, onGrab, onMove, onRelease });
+  // `toPixel` and `toPlace` are those of the picture, `origin` is where the mean of all rows is, `takenBoxes` are where
+  // other names are. A tip is where one standard deviation leads, `scale` times.
+  constructor({ names, origin, toPixel, toPlace, takenBoxes, onGrab, onMove, onRelease }) {
+    Object.assign(this, { names, origin, toPixel, toPlace, takenBoxes, onGrab, onMove, onRelease });
     this.scale = 1;
     this.marks = new Map();
     this.node = svg("svg", { class: "arrows", role: "group", "aria-label": "Variables: drag a tip to turn the picture" });
@@ -93,19 +93,19 @@ export class Arrows {
     return [x1, y1, x2, y2];
   }
 
-  // Places everything, names where they hide no other.
+  // Places everything; the longest arrows get their names first.
   layout() {
     const { clientWidth: width, clientHeight: height } = this.node;
     this.node.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const taken = [];
-    for (const [j, mark] of this.marks) {
+    const taken = this.takenBoxes();
+    for (const j of this.tips.keys()) {
+      const mark = this.marks.get(j);
       const [x1, y1, x2, y2] = this.place(j, mark);
-      const length = Math.hypot(x2 - x1, y2 - y1);
-      const size = [CHARACTER * mark.label.textContent.length, LINE];
-      const isLeft = x2 < x1;
-      const free = length < SHORTEST ? null : candidates(x2, y2, isLeft, size).find((box) => fits(box, taken, width, height));
+      mark.width ||= mark.label.getComputedTextLength();
+      const boxes = boxesAt(x2, y2, x2 < x1, [mark.width, LINE]);
+      const free = Math.hypot(x2 - x1, y2 - y1) < SHORTEST ? null : freeBox(boxes, taken, { width, height });
       mark.label.classList.toggle("quiet", !free); // shown where its arrow is pointed at
-      const [left, top] = free ?? candidates(x2, y2, isLeft, size)[0];
+      const [left, top] = free ?? boxes[0];
       mark.aside = [left - x2, top + LINE - 4 - y2];
       mark.label.setAttribute("x", left);
       mark.label.setAttribute("y", top + LINE - 4);
@@ -122,18 +122,15 @@ export class Arrows {
   }
 }
 
-const candidates = (x, y, isLeft, [width, height]) =>
-  [0, -1, 1, -2, 2].map((line) => {
-    const left = isLeft ? x - width - 8 : x + 8;
-    return [left, y - height / 2 + line * height, width, height];
-  });
-
-const fits = ([left, top, width, height], taken, wide, high) =>
-  left > 0 &&
-  top > 0 &&
-  left + width < wide &&
-  top + height < high &&
-  taken.every(([x, y, w, h]) => left > x + w || x > left + width || top > y + h || y > top + height);
+// Where the name of an arrow may be: beyond its tip, else above or below it on the side of its shaft.
+function boxesAt(x, y, isLeft, [width, height]) {
+  const [leftward, rightward] = [x - width - 8, x + 8];
+  const box = (left) => (line) => [left, y - height / 2 + line * height, width, height];
+  return [
+    ...[0, -1, 1, -2, 2].map(box(isLeft ? leftward : rightward)),
+    ...[-1, 1, -2, 2].map(box(isLeft ? rightward : leftward)),
+  ];
+}
 
 // How many arrows are shown.
 export function arrowSlider(most, shown, onChange) {

@@ -3,11 +3,14 @@
 import { replace, svg } from "../element.js";
 import { chain, scale, ticks } from "../charts/axis.js";
 import { SEEN } from "./cloud.js";
+import { freeBox } from "./labels.js";
 import { limitsOf } from "./limits.js";
 import { colorOf } from "../charts/palette.js";
 import { Stage } from "./stage.js";
 
 const MANY = 0.01; // share of the rows that may stand at the border before a turned picture is looked at anew
+const LETTER = 8; // pixels of a letter in the name of a class, about
+const LINE = 17; // pixels from one name to the next
 const MARGIN = { left: 48, right: 14, top: 14, bottom: 44 };
 
 export class Flat extends Stage {
@@ -19,6 +22,7 @@ export class Flat extends Stage {
       contours.map(({ level, segments }) => ({ level, lines: chain(segments) })),
     );
     this.boundary = chain(panel.boundary);
+    this.nameBoxes = []; // where the names of classes stand
     this.isModel = true; // whether what is seen is the model's own projection, for which the contours hold
     this.reset();
   }
@@ -230,10 +234,21 @@ export class Flat extends Stage {
           contours,
           svg("path", { class: "boundary", d: path(this.boundary) }),
         ),
-      this.centers().map(({ x, y, name }) =>
-        svg("text", { class: "class-name", x: toX(x), y: toY(y), "text-anchor": "middle" }, name),
-      ),
+      this.drawNames(toX, toY),
     );
+  }
+
+  // The name of each class in its middle, or a little above or below it where another name stands.
+  drawNames(toX, toY) {
+    this.nameBoxes = [];
+    return this.centers().map(({ x, y, name }) => {
+      const width = LETTER * name.length;
+      const boxAt = (line) => [toX(x) - width / 2, toY(y) - LINE / 2 + line * LINE, width, LINE];
+      const boxes = [0, -1, 1, -2, 2].map(boxAt);
+      const [left, top] = freeBox(boxes, this.nameBoxes, this.size) ?? boxes[0];
+      this.nameBoxes.push([left, top, width, LINE]);
+      return svg("text", { class: "class-name", x: left + width / 2, y: top + LINE - 4, "text-anchor": "middle" }, name);
+    });
   }
 
   drawAxes() {

@@ -1,7 +1,7 @@
 // The part of an axis that a picture shows: a few rows far away must not press all others together.
 
-const CENTRAL = 0.95; // of the rows of a class
-const REACH = 0.6; // of the width of the central rows, on either side: normal rows are never cut
+const CENTRAL = 0.9; // of the rows of a class
+const REACH = 0.8; // of the width of the central rows, on either side: normal rows are never cut
 const ROOM = 0.05;
 const ENOUGH = 5; // rows of a class that has a say
 

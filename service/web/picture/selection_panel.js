@@ -3,6 +3,7 @@
 import { colorOf } from "../charts/palette.js";
 import { asCsv, harmless } from "../csv_text.js";
 import { button, element, replace } from "../element.js";
+import { MEANINGS } from "../meanings.js";
 import { percent, plural, short } from "../words.js";
 import { distinguish } from "./distinction.js";
 import { titleOf } from "./point_description.js";
@@ -75,16 +76,16 @@ export class SelectionPanel {
     const own = new Set(chosen);
     const isOther = this.second && (this.second.rows.length !== chosen.length || this.second.rows.some((row) => !own.has(row)));
     const others = (isOther ? this.second.rows : this.all).filter((row) => !own.has(row));
-    const found = distinguish(this.columns, chosen, others).slice(0, SHOWN);
+    const compared = distinguish(this.columns, chosen, others);
+    const sure = compared.filter(({ interval: [low, high] }) => low > 0 || high < 0);
     const against = isOther ? `${plural(others.length, "row")} · ${this.second.title}` : "all other rows";
     return element(
       "div",
       { class: "distinction" },
       element("h3", {}, "What distinguishes these"),
       element("p", { class: "hint" }, `Against ${against}. Size of the difference with a 95 % interval, surest first.`),
-      found.length
-        ? element("ol", {}, found.map(item))
-        : element("p", {}, "Too few rows on one side to say."),
+      element("ol", {}, sure.slice(0, SHOWN).map(item)),
+      element("p", { class: "hint" }, remark(compared.length, sure.length)),
     );
   }
 
@@ -94,12 +95,21 @@ export class SelectionPanel {
   }
 }
 
+function remark(nCompared, nSure) {
+  if (nCompared === 0) return "Too few rows on one side to compare.";
+  if (nSure === 0) return "No column differs for sure.";
+  const nMore = Math.max(0, nSure - SHOWN);
+  const more = nMore > 0 && `${plural(nMore, "more column differs", "more columns differ")} for sure.`;
+  const unsure = nCompared > nSure && `In ${plural(nCompared - nSure, "other column")} the interval includes no difference.`;
+  return [more, unsure].filter(Boolean).join(" ");
+}
+
 function item(found) {
   const { name, effect, interval } = found;
   const sign = (value) => value.toFixed(2).replace("-", "−");
   const words = found.kind === "number" ? numberWords(found) : categoryWords(found);
   const size = `${sign(effect)} (${sign(interval[0])} to ${sign(interval[1])})`;
-  const meaning = found.kind === "number" ? "Difference of the means in standard deviations" : "Cohen's h: difference of the shares";
+  const meaning = found.kind === "number" ? MEANINGS.difference : MEANINGS.shareDifference;
   return element(
     "li",
     {},

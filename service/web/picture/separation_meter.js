@@ -1,6 +1,7 @@
 // How far apart the picture that is shown keeps the classes, on the way from none to the best that was found.
 
 import { button, element, replace } from "../element.js";
+import { MEANINGS } from "../meanings.js";
 import { score, short } from "../words.js";
 
 const ROOM = 1.08; // beyond the best, in case a turn finds more
@@ -18,7 +19,7 @@ export class SeparationMeter {
     this.node = element(
       "div",
       { class: "meter" },
-      element("span", { class: "meter-name" }, "Separation"),
+      element("span", { class: "meter-name explained", title: MEANINGS.separation }, "Separation"),
       element("span", { class: "track" }, this.fill, mark),
       this.number,
       this.remark,

@@ -10,6 +10,7 @@ import { Frame, Turn } from "./tour.js";
 const DURATION = 1400; // milliseconds of a way along a geodesic
 const MEASURED = 20_000; // rows that a separation is computed from while the picture moves
 const LENGTH = 0.42; // of the picture, for the longest arrow
+const INSIDE = 0.97; // of the way to the border that an arrow may take
 const SETTLED = 250; // milliseconds after the last key until the exact separation is asked for
 
 export class Turning {
@@ -29,6 +30,7 @@ export class Turning {
       origin: this.shift,
       toPixel: (place) => stage.toPixel(place),
       toPlace: (pixel) => stage.toPlace(pixel),
+      takenBoxes: () => [...stage.nameBoxes],
       onGrab: (j) => this.grab(j),
       onMove: (j, tip) => this.move(tip),
       onRelease: () => this.release(),
@@ -62,14 +64,16 @@ export class Turning {
   // The longest arrows, as long as the picture has room for.
   showArrows(count) {
     this.nShown = count;
-    const [[left, right], [low, high]] = [this.stage.x, this.stage.y];
+    const ranges = [this.stage.x, this.stage.y];
     const arrows = Array.from({ length: this.frame.size }, (_, j) => {
       const tip = this.frame.tip(j);
-      return { j, tip, share: Math.hypot(tip[0] / (right - left), tip[1] / (high - low)) };
+      return { j, tip, share: Math.hypot(...tip.map((value, axis) => value / (ranges[axis][1] - ranges[axis][0]))) };
     });
     arrows.sort((a, b) => b.share - a.share);
-    this.arrows.scale = LENGTH / (arrows[0].share || 1);
-    this.arrows.show(arrows.slice(0, count));
+    const shown = arrows.slice(0, count);
+    const wayOut = ({ tip }) => Math.min(...tip.map((value, axis) => (ranges[axis][value > 0 ? 1 : 0] - this.shift[axis]) / value).filter((way) => way > 0));
+    this.arrows.scale = Math.min(LENGTH / (arrows[0].share || 1), INSIDE * Math.min(...shown.map(wayOut)));
+    this.arrows.show(shown);
   }
 
   grab(j) {

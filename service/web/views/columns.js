@@ -13,6 +13,7 @@ const SHOWN_CLASSES = 12;
 const ROLES = {
   numeric: "Number",
   categorical: "Category",
+  time: "Time",
   target: "Class",
   id: "Row name",
   group: "Group",
@@ -20,8 +21,21 @@ const ROLES = {
   info: "Only shown",
   ignore: "Leave out",
 };
-const OFFERED = ["numeric", "categorical", "target", "id", "group", "ignore"];
-const DELIMITERS = { "\t": "tabs", " ": "spaces" };
+const OFFERED = ["numeric", "categorical", "target", "id", "group", "weight", "ignore"];
+const FIXES = {
+  columns: (roles) => Object.entries(roles).map(([name, role]) => (role === "ignore" ? `Leave out ${name}` : `Use ${name} as ${(ROLES[role] ?? role).toLowerCase()}`)).join(", "),
+  target: (name) => `Classes by ${name}`,
+  missing_values: (text) => `“${text}” means missing`,
+  missing: () => "Fill in what is missing",
+  drop_missing: () => "Leave these rows out",
+  unlabeled: () => "Leave these rows out",
+  rare_classes: (what) => (what === "drop" ? "Leave these classes out" : "Make them one class"),
+  decimal: (mark) => `Decimals after a ${mark === "," ? "comma" : "point"}`,
+  delimiter: (mark) => `Columns separated by ${DELIMITERS[mark] ?? mark}`,
+  day_first: (isFirst) => (isFirst ? "The day comes first" : "The month comes first"),
+  encoding: (name) => `Read as ${name}`,
+};
+const DELIMITERS = { "\t": "tabs", " ": "spaces", ";": "semicolons", "|": "vertical bars", ",": "commas" };
 
 export async function newFileView(context) {
   const file = await findFile();
@@ -222,12 +236,8 @@ function asItem(problem, onFix) {
   return { blocks: problem.level === "error", text, remedy, action: action.length > 0 && action };
 }
 
+// What a fix does, as the words on its button.
 function fixTitle({ parameter, value, purpose }) {
-  const said =
-    parameter === "columns"
-      ? Object.entries(value).map(([name, role]) => `${name}: ${(ROLES[role] ?? role).toLowerCase()}`).join(", ")
-      : parameter === "missing_values"
-        ? `“${value}” means missing`
-        : `${parameter.replaceAll("_", " ")}: ${value}`;
-  return purpose ? `${said}, ${purpose}` : said;
+  const title = FIXES[parameter]?.(value) ?? `${parameter.replaceAll("_", " ")}: ${value}`;
+  return /^(where|as|for) /.test(purpose) ? `${title}, ${purpose}` : title;
 }

@@ -2,14 +2,17 @@
 
 import { scoreScale } from "../charts/score_scale.js";
 import { element } from "../element.js";
+import { MEANINGS } from "../meanings.js";
 import { count, percent, plural, score } from "../words.js";
+
+const UPRIGHT = 6; // classes whose names stand side by side; of more they are turned
 
 // A cell of the confusion table selects its rows in the picture.
 export function heldOut({ card, classes }, picture) {
   const head = (number, hint) => [
     element("h2", { id: "held-out-title" }, "Rows it has not seen"),
-    element("p", { class: "big" }, number),
-    element("p", { class: "hint" }, hint),
+    element("p", { class: "big", title: MEANINGS.heldOut }, number),
+    element("p", { class: "hint", title: MEANINGS.interval }, hint),
   ];
   const { validation } = card;
   const content = validation
@@ -44,7 +47,7 @@ const verdict = ({ verdict: { sentence, next } }) => [
 function shuffled({ permutation_test: test }) {
   if (!test) return null;
   const p = test.p_value_of_balanced_accuracy ?? test.p_value_of_divergence;
-  return element("p", {}, `Against ${plural(test.permutations, "fit")} to shuffled classes: p = ${score(p)}.`);
+  return element("p", { title: MEANINGS.pValue }, `Against ${plural(test.permutations, "fit")} to shuffled classes: p = ${score(p)}.`);
 }
 
 function choose(picture, code, taken) {
@@ -67,7 +70,7 @@ function confusion(counts, classes, onCell) {
     { class: "scroll", tabindex: "0", role: "region", "aria-label": "Held-out rows by class" },
     element(
       "table",
-      { class: "confusion" },
+      { class: classes.length > UPRIGHT ? "confusion narrow-columns" : "confusion" },
       element("caption", {}, "Held-out rows: true class down, predicted class across"),
       element(
         "thead",
@@ -76,7 +79,7 @@ function confusion(counts, classes, onCell) {
           "tr",
           {},
           element("td"),
-          classes.map((label) => element("th", { scope: "col" }, String(label))),
+          classes.map((label) => element("th", { scope: "col", title: String(label) }, element("span", {}, String(label)))),
         ),
       ),
       element(
@@ -86,7 +89,7 @@ function confusion(counts, classes, onCell) {
           element(
             "tr",
             {},
-            element("th", { scope: "row" }, String(classes[code])),
+            element("th", { scope: "row", title: String(classes[code]) }, String(classes[code])),
             row.map((value, other) => cell(value, code, other)),
           ),
         ),

@@ -1,11 +1,11 @@
 // A model: its picture, beside it what remains on held-out rows, what it is made of, and what can be done with it.
 
 import { ended, get, isActive } from "../api.js";
-import { bars } from "../charts/bars.js";
 import { histogram } from "../charts/histogram.js";
 import { keepFile } from "../chosen_file.js";
 import { save } from "../download.js";
 import { button, element, replace } from "../element.js";
+import { MEANINGS } from "../meanings.js";
 import { HttpSource } from "../http_source.js";
 import { asChangedFile } from "../changed_file.js";
 import { Picture } from "../picture/picture.js";
@@ -14,6 +14,7 @@ import { chosenOf, titleOf } from "../methods.js";
 import { loading } from "../states.js";
 import { count, plural, score, short } from "../words.js";
 import { heldOut } from "./held_out.js";
+import { makeUp } from "./make_up.js";
 import { newRows } from "./new_rows.js";
 import { takeAway } from "./take_away.js";
 
@@ -52,13 +53,7 @@ export async function showModel({ place, signal, setTitle, leave, reload, said, 
     makeUp(model),
     newRows(model, schema, picture, signal),
     starts(model),
-    takeAway(
-      model,
-      wish,
-      picture,
-      name,
-      signal,
-    ),
+    takeAway(model, schema, wish, picture, name, signal),
   );
 }
 
@@ -66,7 +61,8 @@ async function heading(model, fit, name, picture, again) {
   const { n_rows: rows, n_features: features } = model.card.data ?? {};
   const facts = [
     await titleOf(model.method),
-    rows && `${count(rows)} × ${count(features)}`,
+    rows && plural(rows, "row"),
+    features && plural(nColumns(model.card), "column"),
     plural(model.classes.length, "class", "classes"),
   ];
   const change = button("Change and fit again", () => again(new Set()), "small");
@@ -80,6 +76,8 @@ async function heading(model, fit, name, picture, again) {
     element("p", { class: "lead" }, facts.filter(Boolean).join(" · "), fit?.reused && " · fitted before"),
   );
 }
+
+const nColumns = ({ columns, n_more_columns: nMore, data }) => (columns ? columns.length + nMore : data.n_features);
 
 // Below the picture: the selected rows, once there are some.
 function selectionPanel(picture, again) {
@@ -110,7 +108,7 @@ function inSample(model, picture) {
       "div",
       { class: "panel-head" },
       element("h2", { id: "in-sample-title" }, "The rows it was fitted to"),
-      element("p", { class: "big" }, accuracy === undefined ? "–" : score(accuracy)),
+      element("p", { class: "big", title: MEANINGS.inSample }, accuracy === undefined ? "–" : score(accuracy)),
       element("p", { class: "hint" }, "balanced accuracy, each row judged by the others"),
       picture.choices.length > 1 && choose,
     ),
@@ -134,49 +132,6 @@ function checks(model) {
   return model.dataset_id ? [element("div", { class: "cards" }, compared, lineup)] : [];
 }
 
-function makeUp({ card }) {
-  if (!card.loadings?.length) return null;
-  const perAxis = (key, title) => () =>
-    card[key][0].map((_, axis) => {
-      const column = (rows) => rows?.map((row) => row[axis]);
-      const interval = card.stability && {
-        low: column(card.stability[key].low),
-        high: column(card.stability[key].high),
-      };
-      return bars(
-        card.features,
-        column(card[key]),
-        `z${axis}: ${title}${interval ? ", with 95 % intervals" : ""}`,
-        interval,
-      );
-    });
-  const lost = (key, title) => () => bars(card.importance.columns ?? card.features, card.importance[key], title);
-  const measures = [
-    ["standardized weight", perAxis("loadings", "standardized weight")],
-    ["correlation with the axis", perAxis("axis_correlations", "correlation with the axis")],
-    card.importance?.balanced_accuracy_drop && [
-      "what held-out accuracy loses without it",
-      lost("balanced_accuracy_drop", "loss of held-out balanced accuracy when the feature is shuffled"),
-    ],
-    card.importance?.divergence_drop && [
-      "what the separation loses without it",
-      lost("divergence_drop", "loss of separation when the feature is shuffled"),
-    ],
-  ].filter(Boolean);
-  const content = element("div", { class: "axes" }, measures[0][1]());
-  const choose = element(
-    "select",
-    { "aria-label": "Measure", onchange: (event) => replace(content, measures[Number(event.target.value)][1]()) },
-    measures.map(([title], index) => element("option", { value: String(index) }, title)),
-  );
-  return element(
-    "section",
-    {},
-    element("div", { class: "row" }, element("h2", {}, "What makes up the picture"), choose),
-    content,
-  );
-}
-
 function starts({ card }) {
   const values = (card.search?.starts ?? []).map(({ divergence }) => divergence).filter(Number.isFinite);
   if (values.length < 2) return null;
@@ -187,7 +142,8 @@ function starts({ card }) {
     element(
       "p",
       {},
-      `Separation of the classes at the end of ${plural(values.length, "start")}; the best, ${short(Math.max(...values))}, was taken.`,
+      element("span", { class: "explained", title: MEANINGS.separation }, "Separation"),
+      ` of the classes at the end of ${plural(values.length, "start")}; the best, ${short(Math.max(...values))}, was taken.`,
     ),
     element("figure", {}, histogram(values, values.length)),
   );

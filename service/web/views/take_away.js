@@ -1,12 +1,12 @@
 // What a person keeps: model, picture, report, projected rows, and the same from a program.
 
-import { request } from "../api.js";
+import { getKey, request } from "../api.js";
 import { asCsv } from "../csv_text.js";
 import { rasterize, save } from "../download.js";
-import { button, element } from "../element.js";
-import { curlSnippet, pythonSnippet } from "../snippets.js";
+import { button, element, replace } from "../element.js";
+import { curlSnippet, exampleRow, pythonSnippet } from "../snippets.js";
 
-export function takeAway(model, wish, picture, name, signal) {
+export function takeAway(model, schema, wish, picture, name, signal) {
   const file = name.replace(/[^\w.-]+/g, "-");
   const part = async (path, type) =>
     (await request(`v1/models/${model.id}/${path}`, { signal, headers: { Accept: type } })).blob();
@@ -19,6 +19,19 @@ export function takeAway(model, wish, picture, name, signal) {
     ["Report (HTML)", "html", () => part("report", "text/html")],
     ...(picture.plot.n_components > 1 ? [["Projected rows (CSV)", "csv", projected]] : []),
   ];
+  const snippets = element("div", { class: "snippets" });
+  const url = (location.origin + location.pathname).replace(/\/$/, "");
+  const write = () => {
+    const row = exampleRow(schema, picture.table);
+    replace(
+      snippets,
+      snippet("Python", pythonSnippet(model, wish, row, url)),
+      snippet("curl", curlSnippet(model, wish, row, url, getKey() !== null)),
+      model.card.citation && snippet("Citation", `${model.card.citation.paper}\n${model.card.citation.software}`),
+    );
+  };
+  write();
+  picture.ready.then(write, () => {}); // with values of a row that is there
   return element(
     "section",
     {},
@@ -28,13 +41,7 @@ export function takeAway(model, wish, picture, name, signal) {
       { class: "actions" },
       downloads.map(([text, ending, make]) => button(text, async () => save(await make(), `${file}.${ending}`))),
     ),
-    element(
-      "div",
-      { class: "snippets" },
-      snippet("Python", pythonSnippet(model, wish)),
-      snippet("curl", curlSnippet(model, wish, "class")),
-      model.card.citation && snippet("Citation", `${model.card.citation.paper}\n${model.card.citation.software}`),
-    ),
+    snippets,
   );
 }
 
