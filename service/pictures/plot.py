@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from melm.density import ClassDensities
 from melm.evidence.verdict import with_verdict
 from melm.model import HeldOutRows, Model
+from melm.model.card import Card
 from melm.typing import ShouldStop, never
 from service.intake.formats.table import Array
 from service.pictures.markup import Markup, fill, join
@@ -232,6 +233,8 @@ TOP = 16  # above all text
 CHARACTER = 7  # pixels of a letter, about
 MOST_NAMED = 60  # classes in a legend
 MOST_LETTERS = 40  # of a class's name
+NAMED = 2  # columns in the name of an axis
+NEGLIGIBLE = 0.25  # of the strongest column's weight: below, a column is not named
 
 
 def draw(plot: Plot, heading: Sequence[str] = ()) -> Markup:
@@ -275,6 +278,38 @@ def heading_of(model: Model, name: str) -> list[str]:
     return [name, "; ".join(facts), *([] if card.verdict is None else [card.verdict.sentence])]
 
 
+def with_axis_names(plot: Plot, model: Model) -> Plot:
+    """The plot with axes that are named by the columns that weigh most, such as `bill length - bill depth`."""
+    if not model.card.loadings:
+        return plot
+    names = {f"z{axis}": axis_name(model.card, axis) for axis in range(plot.n_components)}
+
+    def named(panel: Panel) -> Panel:
+        labels = {key: names.get(getattr(panel, key), getattr(panel, key)) for key in ("x_label", "y_label")}
+        return panel.model_copy(update=labels)
+
+    return plot.model_copy(update={"panels": [named(panel) for panel in plot.panels]})
+
+
+def axis_name(card: Card, axis: int) -> str:
+    """A column of several features has no sign, as their weights may differ."""
+    weights = {name: row[axis] for name, row in zip(card.features, card.loadings, strict=True)}
+    if card.columns:
+        positions = {p: i for i, p in enumerate(card.feature_positions or range(len(card.features)))}
+        weights = {
+            column.name: card.loadings[positions[column.features[0]]][axis]
+            if len(column.features) == 1 and column.features[0] in positions
+            else column.loadings[axis]
+            for column in card.columns
+        }
+    strongest = sorted(weights, key=lambda name: -abs(weights[name]))
+    enough = NEGLIGIBLE * abs(weights[strongest[0]])
+    named = [name for name in strongest[:NAMED] if abs(weights[name]) > enough]
+    parts = [f"{'-' if weights[name] < 0 else '+'} {shorten(name)}" for name in named]
+    text = " ".join(parts).removeprefix("+ ")
+    return f"{text} …" if any(abs(weights[name]) > enough for name in strongest[len(named) :]) else text
+
+
 def draw_heading(lines: Sequence[str]) -> Iterator[Markup]:
     """The title, and the lines below it."""
     for index, line in enumerate(lines):
@@ -291,7 +326,7 @@ def draw_legend(plot: Plot, width: int, y: int) -> tuple[list[Markup], int]:
         room = 34 + CHARACTER * len(name)
         if x > GAP and x + room > width - GAP:
             x, y = GAP, y + LINE
-        drawn.append(fill('<circle cx="{}" cy="{}" r="5" fill="{}"/>', x, y - 4, COLORS[code % len(COLORS)]))
+        drawn.append(Markup(draw_mark(x, y - 4, code, 5)))
         drawn.append(fill('<text x="{}" y="{}">{}</text>', x + 10, y, name))
         x += room
     if more := len(plot.panels[0].series) - len(named):
@@ -303,6 +338,25 @@ def draw_legend(plot: Plot, width: int, y: int) -> tuple[list[Markup], int]:
 def shorten(text: str) -> str:
     """A name that fits into a legend."""
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
+def color_of(code: int) -> str:
+    """The color of a class."""
+    return COLORS[code % len(COLORS)]
+
+
+def draw_mark(x: float, y: float, code: int, radius: float, more: str = "") -> str:
+    """A point of a class. After ten classes colors repeat with another shape, as on the page."""
+    fill_in = f'fill="{color_of(code)}"{more}/>'
+    r = f"{0.9 * radius:.1f}"
+    paths = [
+        f"m-{r} -{r}h{r}h{r}v{r}v{r}h-{r}h-{r}z",
+        f"m0 -{radius}l{radius} {radius}l-{radius} {radius}l-{radius} -{radius}z",
+    ]
+    paths.append(f"m-{radius} {r}h{radius}h{radius}l-{radius} -{2 * radius}z")
+    if code < len(COLORS):
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" {fill_in}'
+    return f'<path d="M{x:.1f} {y:.1f}{paths[(code // len(COLORS) - 1) % len(paths)]}" {fill_in}'
 
 
 def draw_panel(panel: Panel) -> Iterator[str]:
@@ -317,15 +371,17 @@ def draw_panel(panel: Panel) -> Iterator[str]:
 
     yield f'<rect width="{SIZE}" height="{SIZE}" fill="none" stroke="#bbb"/>'
     yield from draw_ticks(panel)
+    points = [(code, x, y) for code, series in enumerate(panel.series) for x, y in series.points]
+    for index in np.random.default_rng(0).permutation(len(points)):  # so that no class hides the others
+        code, x, y = points[index]
+        inside = min(max(x, x_low), x_high), min(max(y, y_low), y_high)
+        left, top = map(float, place(*inside).split())
+        if inside == (x, y):
+            yield draw_mark(left, top, code, 2.2, ' fill-opacity="0.55"')
+        else:  # far from the others
+            yield f'<path d="M{left} {top}m-3 2.5h6l-3 -5z" fill="{color_of(code)}"/>'
     for code, series in enumerate(panel.series):
-        color = COLORS[code % len(COLORS)]
-        for x, y in series.points:
-            inside = min(max(x, x_low), x_high), min(max(y, y_low), y_high)
-            left, top = place(*inside).split()
-            if inside == (x, y):
-                yield f'<circle cx="{left}" cy="{top}" r="2.2" fill="{color}" fill-opacity="0.55"/>'
-            else:  # far from the others
-                yield f'<path d="M{left} {top}m-3 2.5h6l-3 -5z" fill="{color}"/>'
+        color = color_of(code)
         for each in series.contours:
             opacity = 0.35 + each.level / 2
             yield f'<path d="{path(each.segments)}" stroke="{color}" stroke-opacity="{opacity:.2f}" fill="none"/>'

@@ -36,7 +36,7 @@ def render(out: ModelOut, model: Model) -> Markup:
     sections = (
         (fill("<h1>{}</h1>", out.name or out.id), introduction(out)),
         (NOTHING, verdict(card)),
-        (NOTHING, fill("<figure>{}</figure>", plot.draw(plot.describe(model, out.id)))),
+        (NOTHING, fill("<figure>{}</figure>", plot.draw(plot.with_axis_names(plot.describe(model, out.id), model)))),
         (heading("What to keep in mind"), warnings(card)),
         (heading("On rows it had not seen"), held_out(card)),
         (heading("What makes up the picture"), features(card)),

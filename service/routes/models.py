@@ -249,6 +249,7 @@ async def get_plot_svg(
         cached = context.models.get(tenant, model_id, with_evidence=True)
         record = context.store.models.get(tenant, cached.id)
         heading = plot.heading_of(cached.model, record.name or cached.id)
-        return plot.draw(plot.describe(cached.model, cached.id, max_points, should_stop), heading)
+        described = plot.describe(cached.model, cached.id, max_points, should_stop)
+        return plot.draw(plot.with_axis_names(described, cached.model), heading)
 
     return Response(await context.heavy.run(request, tenant, work), media_type="image/svg+xml")

@@ -4,7 +4,7 @@ const KEY = "melm.key";
 const FIRST_PAUSE = 500; // milliseconds
 const LONGEST_PAUSE = 5000;
 
-// What the service says when it cannot answer (RFC 9457), or status 0 when nobody answers at all.
+// The problem document of an answer (RFC 9457), or status 0 where there is no answer.
 export class Problem extends Error {
   constructor(status, document = {}) {
     super(document.detail ?? document.title ?? "The service does not answer.");
@@ -19,7 +19,7 @@ export class Problem extends Error {
 
 let askForKey = null;
 
-// Says how a person is asked for a key; `ask` resolves to one.
+// `ask` asks a person for a key and resolves to it.
 export function onKeyNeeded(ask) {
   askForKey = ask;
 }
@@ -67,7 +67,7 @@ export const pause = (milliseconds, signal) =>
     signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
   });
 
-// Calls again and again while the service is away; `onOutage(true)` when it goes, `onOutage(false)` when it is back.
+// Repeats a call until the service answers. `onOutage(true)` is called when it stops answering, `onOutage(false)` when it is back.
 export async function persist(call, { signal, onOutage = () => {} }) {
   for (let wait = FIRST_PAUSE, away = false; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
     try {

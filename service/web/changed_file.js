@@ -2,13 +2,17 @@
 
 import { asCsv } from "./csv_text.js";
 
-// `leftOut` are numbers of rows.
-export function asChangedFile(name, { columns, rowNumbers }, wish, leftOut) {
-  const rows = rowNumbers.filter((row) => !leftOut.has(row));
-  const lines = rows.map((row) => columns.map(({ values }) => values[row]));
+// `leftOut` are numbers of rows; `classes` maps labels to new ones, or to null where their rows are left out.
+export function asChangedFile(name, { columns, rowNumbers }, wish, { leftOut = new Set(), classes = new Map() }) {
+  const target = columns.find(({ role }) => role === "target");
+  const labelOf = (row) => {
+    const label = target.values[row];
+    return classes.has(String(label)) ? classes.get(String(label)) : label;
+  };
+  const rows = rowNumbers.filter((row) => !leftOut.has(row) && !(target && labelOf(row) === null));
+  const lines = rows.map((row) => columns.map((column) => (column === target ? labelOf(row) : column.values[row])));
   const text = asCsv([columns.map((column) => column.name), ...lines]);
-  const roles = columns.filter(({ role }) => role !== "target").map((column) => [column.name, column.role]);
-  const target = columns.find(({ role }) => role === "target")?.name;
-  const settings = { target, delimiter: ",", decimal: ".", columns: Object.fromEntries(roles) };
+  const roles = columns.filter((column) => column !== target).map((column) => [column.name, column.role]);
+  const settings = { target: target?.name, delimiter: ",", decimal: ".", columns: Object.fromEntries(roles) };
   return { name, body: new Blob([text], { type: "text/csv" }), type: "text/csv", settings, wish };
 }

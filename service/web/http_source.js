@@ -5,7 +5,7 @@ import { Problem, get, post, request } from "./api.js";
 import { readNpz } from "./npz.js";
 
 const PAGE = 20_000; // rows asked for at once
-const MOST_ROWS = 100_000;
+const MOST_ROWS = 200_000; // of a table that is shown
 
 // Where rows cannot be had: no scope, switched off, deleted, imported.
 const NOT_GIVEN = [403, 404, 410];
@@ -36,7 +36,7 @@ export class HttpSource {
     return post(`v1/models/${this.model.id}/separation`, { V }, { signal: this.signal });
   }
 
-  // { names, roles, columns (an array of values each), rowNumbers } of the dataset, or null.
+  // { columns: [{ name, role, values }], rowNumbers } of the dataset, or null where it is too large or not given.
   table() {
     this.read ??= orNull(() => this.readTable());
     return this.read;
@@ -45,9 +45,10 @@ export class HttpSource {
   async readTable() {
     if (!this.model.dataset_id) return null;
     let [offset, columns, rowNumbers] = [0, null, []];
-    while (offset !== null && offset < MOST_ROWS) {
+    while (offset !== null) {
       const address = `v1/datasets/${this.model.dataset_id}/rows?limit=${PAGE}&offset=${offset}`;
       const page = await get(address, { signal: this.signal, headers: { Accept: "application/json" } });
+      if (page.n_rows > MOST_ROWS) return null;
       if (columns) columns.forEach((column, index) => (column.values = column.values.concat(page.columns[index].values)));
       else columns = page.columns;
       rowNumbers = rowNumbers.concat(page.row_numbers);

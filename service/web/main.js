@@ -50,7 +50,7 @@ async function show() {
   }
 }
 
-// What a view shows of its own accord stands in its address, so that a link shows the same: `said` is what it says.
+// The state of a view is kept in its address, so that a link shows the same: `said` is that state.
 function memory(address, query) {
   const remember = (said) => {
     const text = new URLSearchParams(said).toString();
@@ -64,7 +64,7 @@ function unknownView({ place, setTitle }) {
   replace(
     place,
     element("h1", {}, "There is nothing at this address"),
-    element("p", {}, element("a", { href: "#/" }, "Begin anew")),
+    element("p", {}, element("a", { href: "#/" }, "Start again")),
   );
 }
 

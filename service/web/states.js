@@ -33,7 +33,7 @@ export function failure(error, retry) {
       "p",
       { class: "actions" },
       mayPass(error) && button("Try again", retry, "primary"),
-      element("a", { class: "button", href: "#/" }, "Begin anew"),
+      element("a", { class: "button", href: "#/" }, "Start again"),
     ),
   );
 }
@@ -42,16 +42,16 @@ const mayPass = (error) =>
   !(error instanceof Problem && [404, 410, 422].includes(error.status));
 
 export function explain(error) {
-  if (!(error instanceof Problem)) return ["The page stumbled", `It is the page's fault, not yours: ${error.message}`];
+  if (!(error instanceof Problem)) return ["The page has an error", `This is a defect of the page, not of your data: ${error.message}`];
   if (error.isOutage)
     return [
       "The service does not answer",
-      "It may be starting again. Your fits go on and nothing is lost; this view comes back by itself.",
+      "It may be restarting. Your fits continue and nothing is lost. This view returns by itself.",
     ];
   if (error.status === 404)
-    return ["It is not here", `${error.message} Perhaps the address is incomplete, or belongs to another service.`];
-  if (error.status === 410) return ["It is gone", error.message];
-  if (error.status === 413) return ["That is too much at once", error.message];
+    return ["Not found", `${error.message} The address may be incomplete, or belong to another service.`];
+  if (error.status === 410) return ["Deleted or expired", error.message];
+  if (error.status === 413) return ["Too large", error.message];
   if (error.errors.length)
     return [
       "The service cannot use this",

@@ -6,7 +6,10 @@ import { scale } from "./axis.js";
 
 const SIZE = 240; // pixels, drawn at twice that
 
-export function thumbnail(plot, label) {
+const [STRONG, FAINT] = [0.9, 0.12];
+
+// `marked` are rows of which some are selected: { Z, codes, rows, selected }; without it the rows of the plot are drawn.
+export function thumbnail(plot, label, marked = null) {
   const canvas = element("canvas", {
     class: "thumbnail",
     width: 2 * SIZE,
@@ -18,14 +21,15 @@ export function thumbnail(plot, label) {
   const pen = canvas.getContext("2d");
   const toX = scale(panel.x_range, [0, 2 * SIZE]);
   const toY = scale(panel.y_range, [2 * SIZE, 0]);
+  const dot = (x, y) => {
+    pen.beginPath();
+    pen.arc(toX(x), toY(y), 4.5, 0, 2 * Math.PI);
+    pen.fill();
+  };
   panel.series.forEach(({ points, curve }, code) => {
     pen.fillStyle = pen.strokeStyle = colorOf(code);
     pen.globalAlpha = 0.7;
-    for (const [x, y] of points) {
-      pen.beginPath();
-      pen.arc(toX(x), toY(y), 4.5, 0, 2 * Math.PI);
-      pen.fill();
-    }
+    if (!marked) for (const [x, y] of points) dot(x, y);
     if (!curve.length) return;
     pen.beginPath();
     curve.forEach(([x, y]) => pen.lineTo(toX(x), toY(y)));
@@ -34,6 +38,7 @@ export function thumbnail(plot, label) {
     pen.globalAlpha = 0.2;
     pen.fill();
   });
+  if (marked && plot.n_components > 1) drawMarked(pen, dot, marked);
   pen.globalAlpha = 0.9;
   pen.strokeStyle = "#85858c";
   pen.lineWidth = 2.5;
@@ -44,4 +49,17 @@ export function thumbnail(plot, label) {
   }
   pen.stroke();
   return canvas;
+}
+
+// Selected rows last, so that no other hides them.
+function drawMarked(pen, dot, { Z, codes, rows, selected }) {
+  const k = Z.length / codes.length;
+  for (const isSelected of [false, true]) {
+    pen.globalAlpha = isSelected ? STRONG : FAINT;
+    for (let index = 0; index < codes.length; index += 1) {
+      if (selected.has(rows[index]) !== isSelected) continue;
+      pen.fillStyle = colorOf(codes[index]);
+      dot(Z[k * index], Z[k * index + 1]);
+    }
+  }
 }

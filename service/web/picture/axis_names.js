@@ -35,4 +35,4 @@ export function axisName(weights, columns) {
   return isMore ? `${text} …` : text;
 }
 
-export const shorten = (name) => (name.length <= LONGEST ? name : `${name.slice(0, LONGEST - 1)}…`);
+export const shorten = (name, most = LONGEST) => (name.length <= most ? name : `${name.slice(0, Math.max(0, most - 1))}…`);

@@ -2,14 +2,17 @@
 
 import { replace, svg } from "../element.js";
 import { chain, scale, ticks } from "../charts/axis.js";
+import { shorten } from "./axis_names.js";
 import { SEEN } from "./cloud.js";
+import { highestDensity } from "./density.js";
 import { freeBox } from "./labels.js";
 import { limitsOf } from "./limits.js";
 import { colorOf } from "../charts/palette.js";
-import { Stage } from "./stage.js";
+import { REACH, Stage } from "./stage.js";
 
-const MANY = 0.01; // share of the rows that may stand at the border before a turned picture is looked at anew
+const MANY = 0.01; // share of the rows that may stand at the border before a turned picture is shown at other limits
 const LETTER = 8; // pixels of a letter in the name of a class, about
+const AXIS_LETTER = 6.6; // and in the name of an axis
 const LINE = 17; // pixels from one name to the next
 const MARGIN = { left: 48, right: 14, top: 14, bottom: 44 };
 
@@ -40,6 +43,21 @@ export class Flat extends Stage {
   lookAt(home) {
     this.home = home;
     [this.x, this.y] = home.map((range) => [...range]);
+  }
+
+  // Colors or rows have changed: what was worked out of them does not hold any more.
+  show() {
+    super.show();
+    this.found = {};
+  }
+
+  // Of points that cannot be told apart: how many lie on one pixel where they are densest; 0 where they are fewer.
+  pointsOnPixel() {
+    if (!this.isCrowded) return 0;
+    this.found.density ??= highestDensity(this.cloud.positions, this.order, this.home);
+    const { right, bottom } = this.size;
+    const unit = ((right - MARGIN.left) / (this.x[1] - this.x[0])) * ((bottom - MARGIN.top) / (this.y[1] - this.y[0]));
+    return (this.found.density * Math.PI * (this.pointSize / 2) ** 2) / unit;
   }
 
   // What holds nearly all rows; the few that lie beyond stand at its border.
@@ -74,7 +92,8 @@ export class Flat extends Stage {
     const { positions } = this.cloud;
     const [left, right, low, high] = this.border();
     return this.order.filter((index) => {
-      const [x, y] = [positions[3 * index], positions[3 * index + 1]];
+      const x = positions[3 * index];
+      const y = positions[3 * index + 1];
       return x < left || x > right || y < low || y > high;
     });
   }
@@ -128,6 +147,24 @@ export class Flat extends Stage {
     return place;
   }
 
+  // As `locate` places them, but without asking the page for each of very many.
+  nearest(x, y) {
+    const { positions } = this.cloud;
+    const { right, bottom } = this.size;
+    const [left, rightmost, low, high] = this.border();
+    const [byX, byY] = [(right - MARGIN.left) / (this.x[1] - this.x[0]), (bottom - MARGIN.top) / (this.y[1] - this.y[0])];
+    const [startX, startY] = [MARGIN.left - x - this.x[0] * byX, bottom - y + this.y[0] * byY];
+    let [nearest, least] = [-1, REACH ** 2];
+    for (let at = 0; at < this.order.length; at += 1) {
+      const index = this.order[at];
+      const across = startX + byX * Math.min(rightmost, Math.max(left, positions[3 * index]));
+      const down = startY - byY * Math.min(high, Math.max(low, positions[3 * index + 1]));
+      const distance = across * across + down * down;
+      if (distance < least) [nearest, least] = [index, distance];
+    }
+    return nearest;
+  }
+
   drag(right, down) {
     const { width, height } = this.size;
     const shift = (range, share) => range.map((value) => value + share * (range[1] - range[0]));
@@ -175,6 +212,7 @@ export class Flat extends Stage {
         positions[3 * index + axis] = kinds[index] === SEEN ? places[2 * index + axis] : own;
       }
     }
+    this.found = {};
     this.isModel = isModel;
     this.axes = axes;
     this.setSpread(null);
@@ -185,6 +223,10 @@ export class Flat extends Stage {
   // Where the middle of each class is, if classes are named in the picture.
   centers() {
     if (!this.classNames) return [];
+    return (this.found.centers ??= this.findCenters());
+  }
+
+  findCenters() {
     const { positions, codes } = this.cloud;
     const places = this.classNames.map(() => [[], []]);
     for (const index of this.order) for (const axis of [0, 1]) places[codes[index]][axis].push(positions[3 * index + axis]);
@@ -238,15 +280,17 @@ export class Flat extends Stage {
     );
   }
 
-  // The name of each class in its middle, or a little above or below it where another name stands.
+  // The name of each class in its middle, or near it where another name stands, or nowhere where there is no room.
   drawNames(toX, toY) {
     this.nameBoxes = [];
     return this.centers().map(({ x, y, name }) => {
       const width = LETTER * name.length;
-      const boxAt = (line) => [toX(x) - width / 2, toY(y) - LINE / 2 + line * LINE, width, LINE];
-      const boxes = [0, -1, 1, -2, 2].map(boxAt);
-      const [left, top] = freeBox(boxes, this.nameBoxes, this.size) ?? boxes[0];
-      this.nameBoxes.push([left, top, width, LINE]);
+      const boxAt = (line, aside) => [toX(x) + (aside - 0.5) * width, toY(y) + (line - 0.5) * LINE, width, LINE];
+      const boxes = [0, -0.6, 0.6].flatMap((aside) => [0, -1, 1, -2, 2].map((line) => boxAt(line, aside)));
+      const free = freeBox(boxes, this.nameBoxes, this.size);
+      if (!free) return null;
+      this.nameBoxes.push(free);
+      const [left, top] = free;
       return svg("text", { class: "class-name", x: left + width / 2, y: top + LINE - 4, "text-anchor": "middle" }, name);
     });
   }
@@ -269,8 +313,8 @@ export class Flat extends Stage {
       this.below,
       columns,
       rows,
-      svg("text", { ...along, x: middle, y: height - 6 }, across),
-      svg("text", { ...along, x: 12, y: center, transform: `rotate(-90 12 ${center})` }, upward),
+      svg("text", { ...along, x: middle, y: height - 6 }, shortened(across, width - MARGIN.left)),
+      svg("text", { ...along, x: 12, y: center, transform: `rotate(-90 12 ${center})` }, shortened(upward, height)),
     );
     this.canvas.style.setProperty(
       "clip-path",
@@ -278,5 +322,8 @@ export class Flat extends Stage {
     );
   }
 }
+
+// As much of an axis' name as there is room for.
+const shortened = (name, room) => shorten(name, Math.floor(room / AXIS_LETTER));
 
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];

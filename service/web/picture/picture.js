@@ -1,9 +1,8 @@
 // The picture of a model: which components, which classes, rows of the fit or held out, and where new rows fall.
 
 import { Curves } from "../charts/curves.js";
-import { colorOf, shapeOf } from "../charts/palette.js";
 import { element, replace } from "../element.js";
-import { count, plural } from "../words.js";
+import { plural } from "../words.js";
 import { axisName, columnsOf, loadingsOn, shorten } from "./axis_names.js";
 import { arrowSlider } from "./arrows.js";
 import { Cloud, HELD_OUT, NEW, SEEN } from "./cloud.js";
@@ -11,6 +10,7 @@ import { coloring } from "./coloring.js";
 import { describePoint } from "./point_description.js";
 import { Flat } from "./flat.js";
 import { Inquiry } from "./inquiry.js";
+import { Legend } from "./legend.js";
 import { drawnRows, heldOutRows, projectedRows } from "./points_of.js";
 import { Selecting } from "./selecting.js";
 import { Selection } from "./selection.js";
@@ -22,11 +22,7 @@ const NAMED_FROM = 10; // classes from which colors repeat, so that names stand 
 const ARROWS = 6; // shown at first
 const MOST_ARROWS = 30;
 const LONGEST = 1000; // characters of a selection in an address
-const EXPLANATIONS = {
-  [SEEN]: "Each point is a row of the fit, where the model places it.",
-  [HELD_OUT]: "Each ring is a row where a fit that had not seen it would place it; its color is its true class.",
-};
-
+const STILL = 300; // milliseconds without a change
 export class Picture {
   // `source` gives the rows, where they can be had. `said` is a state that a picture had, `onState` is told of the next.
   constructor(model, plot, source, said = {}, onState = () => {}) {
@@ -44,17 +40,14 @@ export class Picture {
     this.inquiry = new Inquiry(this);
     this.frame = element("div", { class: "frame" });
     this.tools = element("div", { class: "tools" });
-    this.explanation = element("p", { class: "hint" });
-    this.far = element("p", { class: "hint", "aria-live": "polite" });
+    this.legend = new Legend(this);
     this.node = element(
       "div",
       { class: "picture" },
       this.inquiry.node,
       this.frame,
+      this.legend.node,
       this.tools,
-      this.legend(),
-      this.explanation,
-      this.far,
     );
     this.firstChoice = plot.n_components === 3 ? "space" : 0;
     const view = this.choices.map(([value]) => value).find((value) => String(value) === said.view);
@@ -68,6 +61,7 @@ export class Picture {
     if (this.isDisposed || !this.features) return;
     this.seen = projectedRows(this.features, this.model);
     this.choose(this.choice);
+    this.legend.explain();
     this.table = await this.source.table();
     if (this.isDisposed) return;
     if (this.said.color) this.colorBy(this.said.color);
@@ -90,9 +84,21 @@ export class Picture {
     };
   }
 
+  // Once the picture stands still: says what is seen, and counts what is not.
   tell() {
     clearTimeout(this.telling);
-    this.telling = setTimeout(() => !this.isDisposed && !("select" in this.said) && this.onState(this.state), 300);
+    this.telling = setTimeout(() => {
+      if (this.isDisposed) return;
+      this.legend.countFar();
+      if (!("select" in this.said)) this.onState(this.state);
+    }, STILL);
+  }
+
+  // Rows of the fit, or rows where fits that had not seen them place them: one mark a row.
+  setKind(kind) {
+    this.kind = kind;
+    this.legend.explain();
+    this.choose(this.choice);
   }
 
   // How the picture can be looked at: in space, or one pair of components after the other.
@@ -125,7 +131,7 @@ export class Picture {
       this.stage.classNames = this.model.classes.map((label) => shorten(String(label)));
     }
     replace(this.frame, this.stage.node);
-    this.stage.layouts?.push(() => (this.countFar(), this.tell()));
+    this.stage.layouts?.push(() => this.tell());
     const zoom = (this.said.zoom ?? "").split(",").map(Number);
     if (this.stage instanceof Flat && zoom.length === 4 && zoom.every(Number.isFinite)) {
       [this.stage.x, this.stage.y] = [zoom.slice(0, 2), zoom.slice(2)];
@@ -171,7 +177,7 @@ export class Picture {
     const column = this.table?.columns.find((each) => each.name === name);
     this.coloredBy = column ? name : "";
     this.painted = column && coloring(column);
-    replace(this.scale, this.painted?.legend);
+    replace(this.legend.scale, this.painted?.legend);
     this.mark();
   }
 
@@ -283,70 +289,6 @@ export class Picture {
 
   apply() {
     this.stage?.setHidden(this.hidden);
-  }
-
-  // Says how many rows stand at the border, and offers to show them.
-  countFar() {
-    const nFar = this.stage instanceof Flat ? this.stage.far.length : 0;
-    if (nFar === this.nFar) return;
-    this.nFar = nFar;
-    const text = `${plural(nFar, "row lies", "rows lie")} beyond the border and ${nFar === 1 ? "stands" : "stand"} there as ${nFar === 1 ? "a triangle" : "triangles"}. `;
-    const show = element("button", { type: "button", class: "link", onclick: () => this.stage.widen() }, "Show all rows");
-    replace(this.far, nFar > 0 && [text, show]);
-  }
-
-  legend() {
-    const classes = this.model.classes.map((label, code) => this.legendEntry(label, code));
-    const kinds = this.heldOut.codes.length > 0 && this.plot.n_components > 1 && this.kindChoice();
-    this.explain();
-    this.scale = element("div");
-    return [this.scale, element("div", { class: "legend", role: "group", "aria-label": "Classes in the picture" }, classes), kinds];
-  }
-
-  legendEntry(label, code) {
-    const toggle = ({ currentTarget }) => {
-      if (!this.hidden.delete(code)) this.hidden.add(code);
-      currentTarget.setAttribute("aria-pressed", String(!this.hidden.has(code)));
-      this.apply();
-    };
-    const dot = element("span", { class: `dot shape-${shapeOf(code)}`, style: { background: colorOf(code) } });
-    return element("button", { type: "button", "aria-pressed": String(!this.hidden.has(code)), onclick: toggle }, dot, String(label));
-  }
-
-  // One mark a row: where the model places it, or where a fit that had not seen it does.
-  kindChoice() {
-    const choice = (kind, text) => [
-      element("input", {
-        type: "radio",
-        name: "kind",
-        id: `kind-${kind}`,
-        checked: kind === this.kind,
-        onchange: () => {
-          this.kind = kind;
-          this.explain();
-          this.choose(this.choice);
-        },
-      }),
-      element("label", { for: `kind-${kind}` }, text),
-    ];
-    const legend = element("legend", { class: "visually-hidden" }, "Which rows are drawn");
-    return element(
-      "fieldset",
-      { class: "segments small" },
-      legend,
-      choice(SEEN, "As fitted"),
-      choice(HELD_OUT, "Held out"),
-    );
-  }
-
-  explain() {
-    const { n_rows: total } = this.model.card.data ?? {};
-    const shown = (this.kind === SEEN ? this.seen : this.heldOut).codes.length;
-    const part = total > shown && shown ? `${count(shown)} of ${count(total)} rows are drawn. ` : "";
-    replace(
-      this.explanation,
-      this.plot.n_components > 1 && `${EXPLANATIONS[this.kind]} ${part}Drag to move; Ctrl and wheel, or the buttons, zoom.`,
-    );
   }
 }
 

@@ -3,6 +3,8 @@
 // A point has four numbers; what they mean is the matrix `turn`, which takes them to places in the picture. A picture
 // that is turned changes that matrix and nothing else, however many columns the rows have.
 
+import { Density } from "./density.js";
+
 const VERTEX = `
   attribute vec4 numbers;
   attribute vec4 color; // the last is how strong the point is
@@ -81,17 +83,9 @@ export class PointLayer {
 
   prepare() {
     const { gl } = this;
-    const program = gl.createProgram();
-    for (const [kind, source] of [
-      [gl.VERTEX_SHADER, VERTEX],
-      [gl.FRAGMENT_SHADER, FRAGMENT],
-    ]) {
-      const shader = gl.createShader(kind);
-      gl.shaderSource(shader, source);
-      gl.compileShader(shader);
-      gl.attachShader(program, shader);
-    }
-    gl.linkProgram(program);
+    const program = compile(gl, VERTEX, FRAGMENT);
+    this.program = program;
+    this.density = Density.of(gl, compile);
     gl.useProgram(program);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
@@ -129,21 +123,43 @@ export class PointLayer {
     this.shift = [...shift, 0];
   }
 
-  draw(view, opacity, border = NOWHERE) {
+  // `most` points on a pixel are shown at full strength; without it each point has the `opacity`.
+  draw(view, opacity, border = NOWHERE, most = 0) {
     const { gl, canvas, uniforms } = this;
     const ratio = devicePixelRatio;
     const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
-    this.drawn = [view, opacity, border];
+    this.drawn = [view, opacity, border, most];
+    const density = most > 0 ? this.density : null;
+    gl.useProgram(this.program);
     gl.viewport(0, 0, width, height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
+    density?.begin(width, height);
     gl.uniformMatrix4fv(uniforms.turn, false, this.turn);
     gl.uniform3fv(uniforms.shift, this.shift);
     gl.uniformMatrix4fv(uniforms.view, false, view);
     gl.uniform4fv(uniforms.border, border);
     gl.uniform1f(uniforms.pixelRatio, ratio);
-    gl.uniform1f(uniforms.opacity, opacity);
+    gl.uniform1f(uniforms.opacity, density ? 1 : opacity);
     gl.drawArrays(gl.POINTS, 0, this.count);
+    density?.end(most);
   }
+}
+
+// `places` of attributes by name, where they are not left to the driver.
+function compile(gl, vertex, fragment, places = {}) {
+  const program = gl.createProgram();
+  for (const [kind, source] of [
+    [gl.VERTEX_SHADER, vertex],
+    [gl.FRAGMENT_SHADER, fragment],
+  ]) {
+    const shader = gl.createShader(kind);
+    gl.shaderSource(shader, source);
+    gl.compileShader(shader);
+    gl.attachShader(program, shader);
+  }
+  for (const [name, place] of Object.entries(places)) gl.bindAttribLocation(program, place, name);
+  gl.linkProgram(program);
+  return program;
 }

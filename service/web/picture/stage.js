@@ -5,7 +5,7 @@ import { HELD_OUT, NEW, SEEN } from "./cloud.js";
 import { bytesOf, colorOf, shapeOf } from "../charts/palette.js";
 import { PointLayer } from "./points.js";
 
-const REACH = 14; // pixels within which the pointer finds a point
+export const REACH = 14; // pixels within which the pointer finds a point
 const SIZES = { [SEEN]: 7, [HELD_OUT]: 8, [NEW]: 15 };
 const CROWD = 3000; // points; more are drawn smaller and fainter
 const FADED = 40; // of 255: what stays of a point that is not selected
@@ -76,7 +76,9 @@ export class Stage {
     this.order = this.cloud.order.filter((index) => this.isShown(index));
     const n = this.order.length;
     const shrink = n > CROWD ? 0.6 : 1;
-    this.node.classList.toggle("crowded", n > 4 * CROWD);
+    this.isCrowded = n > 4 * CROWD;
+    this.pointSize = SIZES[SEEN] * shrink;
+    this.node.classList.toggle("crowded", this.isCrowded);
     const ink = bytesOf(getComputedStyle(document.documentElement).getPropertyValue("--ink").trim());
     const palette = new Map();
     const [color, style] = [new Uint8Array(4 * n), new Uint8Array(4 * n)];
@@ -119,7 +121,7 @@ export class Stage {
   }
 
   drawPoints() {
-    this.layer.draw(this.view(), this.opacity, this.border?.());
+    this.layer.draw(this.view(), this.opacity, this.border?.(), this.pointsOnPixel?.());
   }
 
   grab(event) {

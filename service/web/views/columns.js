@@ -1,4 +1,4 @@
-// A table before it is sent, as the service would read it: what each column is for, what is odd, and the fit's options.
+// A table before it is sent, as the service reads it: the role of each column, problems, and the options of the fit.
 
 import { post, request } from "../api.js";
 import { colorOf } from "../charts/palette.js";
@@ -208,7 +208,7 @@ function summarize({ classes, n_rows: rows, columns, target, is_target_given: is
     target &&
       !isGiven &&
       others.length > 0 &&
-      element("p", { class: "hint" }, "Guessed. Or by ", others.slice(0, 4).flatMap(({ name }, index) => [index ? ", " : "", choice(name)])),
+      element("p", { class: "hint" }, "This is a guess. Other candidates: ", others.slice(0, 4).flatMap(({ name }, index) => [index ? ", " : "", choice(name)])),
     element("ul", { class: "classes" }, classes.slice(0, SHOWN_CLASSES).map((each, code) => classBar(each, code, most))),
     classes.length > SHOWN_CLASSES &&
       element("p", { class: "hint" }, `and ${list(classes.slice(SHOWN_CLASSES).map(({ label }) => String(label)))}`),

@@ -4,8 +4,12 @@ import { ended, get, post } from "../api.js";
 import { thumbnail } from "../charts/thumbnail.js";
 import { button, element, replace } from "../element.js";
 import { listMethods } from "../methods.js";
+import { HttpSource } from "../http_source.js";
+import { keptSelection } from "../kept_selections.js";
+import { MEANINGS } from "../meanings.js";
+import { projectedRows } from "../picture/points_of.js";
 import { awayNotice, explain, loading } from "../states.js";
-import { score } from "../words.js";
+import { plural, score } from "../words.js";
 
 export async function compareView({ place, signal, notify, setTitle }, modelId) {
   replace(place, loading("Getting the model"));
@@ -13,20 +17,24 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
   const name = model.name ?? model.id;
   setTitle(`${name}, compared`);
   const methods = await listMethods();
+  const selected = keptSelection(model.dataset_id);
+  const features = selected.size > 0 && (await new HttpSource(model, signal).features());
+  // All rows as a model places them, and which of them are selected; the features are the same for all methods.
+  const mark = (other) => features && { ...projectedRows(features, other), selected };
   const others = methods.filter((method) => method.name !== model.method);
   const grid = element(
     "ul",
     { class: "tiles" },
     tile(
       methods.find((method) => method.name === model.method),
-      (body) => picture(body, modelId, signal),
+      (body) => picture(body, modelId, mark, signal),
     ),
   );
   const fitBy = (method) => async (body) => {
     const fit = await post("v1/fits", request(method, model, name), { signal });
     const done = await ended(fit.id, { signal, onOutage: awayNotice(notify) });
     if (done.status !== "succeeded") throw new Error(done.error?.message ?? `It was ${done.status}.`);
-    await picture(body, done.model_id, signal);
+    await picture(body, done.model_id, mark, signal);
   };
   const add = (chosen) => grid.append(...chosen.map((method) => tile(method, fitBy(method))));
   const more = button(`Show ${others.filter(({ common }) => !common).length} more methods`, () => {
@@ -41,6 +49,7 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
       { class: "lead" },
       "The same rows and the same classifier on top, by different methods. Compare the held-out scores: a clearer picture that scores no better is only better looking.",
     ),
+    features && element("p", { class: "hint" }, `The ${plural(selected.size, "selected row")} stand out; the others are faint.`),
     grid,
     element(
       "p",
@@ -75,16 +84,16 @@ function tile(method, work) {
   return element("li", { class: "tile" }, element("h2", {}, method.title), body);
 }
 
-async function picture(body, modelId, signal) {
+async function picture(body, modelId, mark, signal) {
   const [model, plot] = await Promise.all([
     get(`v1/models/${modelId}`, { signal }),
     get(`v1/models/${modelId}/plot`, { signal }),
   ]);
   const { validation, in_sample: inSample } = model.card;
-  const figure = (title, value) => element("div", {}, element("dt", {}, title), element("dd", {}, value));
+  const figure = (title, value, meaning) => element("div", { title: meaning }, element("dt", {}, title), element("dd", {}, value));
   replace(
     body,
-    element("a", { href: `#/models/${modelId}` }, thumbnail(plot, `Picture by ${model.method}`)),
+    element("a", { href: `#/models/${modelId}` }, thumbnail(plot, `Picture by ${model.method}`, mark(model))),
     element(
       "dl",
       {},
@@ -96,8 +105,9 @@ async function picture(body, modelId, signal) {
               element("small", {}, `${score(validation.interval[0])} to ${score(validation.interval[1])}`),
             ]
           : "–",
+        MEANINGS.heldOut,
       ),
-      figure("in sample", inSample ? score(inSample.leave_one_out_balanced_accuracy) : "–"),
+      figure("in sample", inSample ? score(inSample.leave_one_out_balanced_accuracy) : "–", MEANINGS.inSample),
     ),
   );
 }

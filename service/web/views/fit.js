@@ -11,7 +11,7 @@ import { showModel } from "./model.js";
 
 const PAUSE = 900; // milliseconds between two looks at the progress
 const AGREEMENT =
-  "The search begins at different places. Where many starts end at the same separation, the best one is likely the best there is.";
+  "The search starts from several random projections. If many starts end at the same separation, that is probably the best one possible.";
 
 export async function fitView(context, fitId) {
   const { place, signal, notify, setTitle } = context;
@@ -46,7 +46,7 @@ class Board {
     Object.assign(this, { fit, methodTitle, signal });
     this.nStarts = fit.progress.n_starts;
     this.separations = new Map(); // of each start, the last one known: starts are polished later
-    const waiting = fit.status_detail ? "Waiting: no worker is alive. The fit begins as soon as one is." : "Waiting for a worker";
+    const waiting = fit.status_detail ? "Waiting: no worker is running. The fit begins as soon as one does." : "Waiting for a worker";
     this.phase = element("p", { class: "lead", role: "status" }, waiting);
     this.bar = element("progress", { "aria-label": "Work done", max: "1" });
     this.figures = element("dl", { class: "figures" });
@@ -84,9 +84,9 @@ class Board {
   }
 
   take({ type, data }) {
-    if (type === "started") this.phase.textContent = `${this.methodTitle} is looking for the view`;
+    if (type === "started") this.phase.textContent = `${this.methodTitle} is searching for the projection`;
     if (type === "recovered")
-      this.trouble.textContent = "A worker was lost. Its work has been taken over; nothing is lost.";
+      this.trouble.textContent = "A worker was lost. Another one has taken over its work; nothing is lost.";
     if (type === "start_done") this.separations.set(data.start, data.divergence);
     if (type === "model") this.found(data.model_id);
     this.update();
@@ -95,7 +95,7 @@ class Board {
 
   // The picture is there; what follows is the evidence for it.
   found(modelId) {
-    this.phase.textContent = "The view is found. Now it is judged on rows that it has not seen";
+    this.phase.textContent = "The picture is found. It is now judged on rows that it has not seen";
     this.look.href = `#/models/${modelId}`;
     this.look.hidden = false;
     this.isFound = true;
@@ -134,16 +134,16 @@ class Board {
       this.figures,
       this.nStarts && figure("Starts done", `${count(values.length)} of ${count(this.nStarts)}`),
       this.nStarts && figure("Best separation so far", values.length ? short(Math.max(...values)) : "–"),
-      figure("All is done in", typeof seconds === "number" ? `about ${duration(seconds)}` : "–"),
+      figure("Time remaining", typeof seconds === "number" ? `about ${duration(seconds)}` : "–"),
     );
     if (this.nStarts) replace(this.chart, histogram(values, this.nStarts));
     const left = this.nStarts - values.length;
     replace(
       this.price,
       this.isFound
-        ? "Stopping now keeps the picture, without the evidence that is not there yet."
+        ? "Stopping now keeps the picture. The evidence that is still missing will not be computed."
         : values.length > 0 &&
-            `Stopping now keeps the best of ${plural(values.length, "start")}${left > 0 ? `, leaves out ${count(left)} more` : ""}, and shows a picture that is not judged on rows it has not seen.`,
+            `Stopping now keeps the best of ${plural(values.length, "start")}${left > 0 ? `, leaves out ${count(left)} more` : ""}, and shows a picture that has not been judged on unseen rows.`,
     );
   }
 }
@@ -171,15 +171,15 @@ function ending({ reload }, fit) {
     element(
       "p",
       { class: "lead" },
-      isFailed ? (fit.error?.message ?? "The service does not say why.") : "It was stopped before there was a result.",
+      isFailed ? (fit.error?.message ?? "The service gives no reason.") : "It was canceled before it had a result.",
     ),
     !isFailed &&
       done > 0 &&
       element(
         "p",
         {},
-        `${count(done)} of ${count(fit.progress.n_starts)} starts were done; trying again goes on from there.`,
+        `${count(done)} of ${count(fit.progress.n_starts)} starts were done; trying again continues from there.`,
       ),
-    element("p", { class: "actions" }, retry, element("a", { class: "button", href: "#/" }, "Begin anew")),
+    element("p", { class: "actions" }, retry, element("a", { class: "button", href: "#/" }, "Start again")),
   );
 }

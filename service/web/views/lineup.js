@@ -26,7 +26,7 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
     element(
       "p",
       { class: "lead" },
-      "One of these nine shows your classes. The other eight are fits to the same rows with the classes shuffled, so whatever they show is chance.",
+      "One of these nine pictures shows your classes. The other eight are fits to the same rows with shuffled classes, so anything they show is chance.",
     ),
     status,
     grid,
@@ -54,7 +54,7 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
       isOpen = false;
       tries.count += 1;
       tries.right += index === position;
-      status.textContent = `${index === position ? "Right." : "That was noise; the real one is marked."} ${judge(tries)}`;
+      status.textContent = `${index === position ? "Right." : "No, that was noise. The real one is marked."} ${judge(tries)}`;
       [...grid.children].forEach((tile, at) => tile.classList.toggle("real", at === position));
       replace(actions, button("Another round", round, "primary"), back);
     };
@@ -77,9 +77,9 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
 function judge({ count, right }) {
   const chance = atLeast(right, count, 1 / (DECOYS + 1));
   const told = `${right} of ${plural(count, "round")} right; by chance that or better happens with probability ${score(chance)}.`;
-  if (chance < ENOUGH) return `${told} The separation can be told from noise.`;
+  if (chance < ENOUGH) return `${told} The separation is more than chance.`;
   if (count < 2) return `${told} Play another round before you judge.`;
-  return `${told} The separation is hard to tell from chance, so do not rely on the picture.`;
+  return `${told} The separation cannot be told from chance, so do not rely on the picture.`;
 }
 
 // The probability of so many hits or more.

@@ -1,4 +1,4 @@
-// A model: its picture, beside it what remains on held-out rows, what it is made of, and what can be done with it.
+// A model: its picture beside its score on held-out rows, what makes up the picture, and what can be done with it.
 
 import { ended, get, isActive } from "../api.js";
 import { histogram } from "../charts/histogram.js";
@@ -8,11 +8,13 @@ import { button, element, replace } from "../element.js";
 import { MEANINGS } from "../meanings.js";
 import { HttpSource } from "../http_source.js";
 import { asChangedFile } from "../changed_file.js";
+import { keepSelection } from "../kept_selections.js";
 import { Picture } from "../picture/picture.js";
 import { SelectionPanel } from "../picture/selection_panel.js";
 import { chosenOf, titleOf } from "../methods.js";
 import { loading } from "../states.js";
 import { count, plural, score, short } from "../words.js";
+import { change } from "./change.js";
 import { heldOut } from "./held_out.js";
 import { makeUp } from "./make_up.js";
 import { newRows } from "./new_rows.js";
@@ -39,11 +41,12 @@ export async function showModel({ place, signal, setTitle, leave, reload, said, 
   const name = model.name ?? fit?.name ?? model.id;
   setTitle(name);
   const wish = await chosenOf(model.method, fit ?? { params: model.card.parameters ?? {} });
-  const again = async (leftOut) => {
+  const again = async (changes) => {
     await picture.ready;
-    await keepFile(asChangedFile(name, picture.table, { method: model.method, ...wish }, leftOut));
+    await keepFile(asChangedFile(name, picture.table, { method: model.method, ...wish }, changes));
     leave("/new");
   };
+  picture.selection.onChange(({ rows }) => keepSelection(model.dataset_id, rows));
   replace(
     place,
     await heading(model, fit, name, picture, again),
@@ -65,15 +68,17 @@ async function heading(model, fit, name, picture, again) {
     features && plural(nColumns(model.card), "column"),
     plural(model.classes.length, "class", "classes"),
   ];
-  const change = button("Change and fit again", () => again(new Set()), "small");
-  change.hidden = true; // until the rows are there
-  picture.ready.then(() => (change.hidden = !picture.table));
+  const changes = change(model, (classes) => again({ classes }));
+  const open = button("Change and fit again", () => (changes.hidden = !changes.hidden), "small");
+  open.hidden = true; // until the rows are there
+  picture.ready.then(() => (open.hidden = !picture.table));
   return element(
     "div",
     { class: "heading" },
     element("h1", {}, name),
-    change,
+    open,
     element("p", { class: "lead" }, facts.filter(Boolean).join(" · "), fit?.reused && " · fitted before"),
+    changes,
   );
 }
 
@@ -85,7 +90,7 @@ function selectionPanel(picture, again) {
   const panel = new SelectionPanel(picture.selection, {
     onPoint: (row) => picture.pointAt(row),
     onSave: keep,
-    onLeaveOut: (rows) => again(rows),
+    onLeaveOut: (leftOut) => again({ leftOut }),
   });
   picture.ready.then(() => picture.table && panel.setTable(picture.table));
   return panel.node;
@@ -121,13 +126,13 @@ function checks(model) {
     "a",
     { class: "card", href: `#/models/${model.id}/compare` },
     element("strong", {}, "Compare methods"),
-    element("span", {}, "The same rows by PCA, LDA and others, side by side."),
+    element("span", {}, "The same rows by PCA, LDA and other methods, side by side."),
   );
   const lineup = element(
     "a",
     { class: "card", href: `#/models/${model.id}/lineup` },
     element("strong", {}, "Lineup"),
-    element("span", {}, "Find this picture among eight of shuffled classes. If you cannot, it shows nothing."),
+    element("span", {}, "Find this picture among eight fits to shuffled classes. If you cannot, it shows nothing."),
   );
   return model.dataset_id ? [element("div", { class: "cards" }, compared, lineup)] : [];
 }

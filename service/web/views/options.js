@@ -74,17 +74,17 @@ export async function fitOptions(wish = {}) {
     field(
       "Held-out folds",
       folds,
-      "The whole fit is repeated that often on a part of the rows and judged on the rest; 0 switches it off.",
+      "The whole fit is repeated this many times on a part of the rows and judged on the rest. 0 switches this off.",
     ),
     field(
       "Fits to shuffled classes",
       permutations,
-      "How often chance does as well: a p-value. Each costs as much as the fit itself, folds included.",
+      "Shows how often chance does as well, as a p-value. Each costs as much as the fit itself, folds included.",
     ),
     field(
-      "Fits to rows drawn anew",
+      "Bootstrap fits",
       bootstraps,
-      "How stable the view is: intervals for its weights. Each costs as much as the fit itself.",
+      "Fits to bootstrap samples of the rows. They give intervals for the weights. Each costs as much as the fit itself.",
     ),
     cost,
     parameters,
@@ -108,8 +108,7 @@ function field(title, input, description) {
   return element("div", { class: "field" }, element("label", { for: input.id }, title), input, hint);
 }
 
-// An input for a parameter; what is left as it is, is not sent.
-// `said` is what it was before, if it was said.
+// An input for a parameter. A value that is not changed is not sent. `said` is the value of an earlier fit.
 function parameterField({ name, description, ...schema }, said) {
   const id = `parameter-${name}`;
   const initial = asText(schema.default);
@@ -137,7 +136,7 @@ function asText(value) {
 const asWords = (name) => name.replaceAll("_", " ");
 const isPlainNumber = ({ type }) => type === "number" || type === "integer";
 
-// Numbers and lists as JSON, everything else as the text it is; the service checks it.
+// Numbers and lists are read as JSON, everything else is text. The service checks it.
 function parse(text) {
   if (text.trim() === "") return null;
   try {

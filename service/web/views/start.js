@@ -27,7 +27,7 @@ export async function startView({ place, signal, setTitle, leave }) {
       element(
         "p",
         { class: "lead" },
-        "Drop a table of numbers with a column of classes. You get the flat view of it in which the classes are furthest apart, and an honest word on whether that holds for rows it has not seen.",
+        "Drop a table with a column of classes. You get the projection in which the classes are furthest apart, and evidence on whether that holds for rows it has not seen.",
       ),
     ),
     dropZone(leave),
@@ -83,7 +83,7 @@ function dropZone(leave) {
     element(
       "p",
       { class: "hint" },
-      "CSV in any dialect, Parquet, Arrow, JSON or npz: one line a row, with a column of classes.",
+      "CSV in any dialect, Excel, Parquet, Arrow, JSON or npz, with a column of classes.",
     ),
     trouble,
   );
