@@ -30,7 +30,11 @@ class NothingFitted(RuntimeError):
 
 
 class Stopped(Exception):
-    """Raised inside a unit when it is told to stop."""
+    """Raised inside a unit when it is told to stop. With `so_far` among its arguments it goes on where it was."""
+
+    def __init__(self, so_far: Result | None = None) -> None:
+        super().__init__()
+        self.so_far = so_far
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,7 @@ class Unit:
     resamples: Resamples = ()
     start: int | None = None  # set where the unit finishes a start of the main search, for progress
     alike: tuple[object, ...] | None = None  # in one call with others that are alike it takes less time
+    resumable: bool = False  # whether it can be stopped and go on later
 
 
 def batches(units: Sequence[Unit], at_most: int = MOST_TOGETHER) -> Iterator[Sequence[Unit]]:

@@ -15,9 +15,9 @@ from threading import Condition, Thread
 import numpy as np
 from scipy.optimize import minimize
 
-from melm.objective.divergence import WhitenedDivergence
 from melm.objective.stack import DivergenceStack
 from melm.plan import Stopped
+from melm.search.recording import Climbable
 from melm.typing import Array
 
 RACE_EVALUATIONS = 16  # what every start may spend before the race is judged
@@ -61,7 +61,7 @@ class Climb:
 
 
 def climb(
-    objective: WhitenedDivergence,
+    objective: Climbable,
     V0: Array,
     *,
     tolerance: float,

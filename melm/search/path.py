@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from melm.objective.divergence import Form, WhitenedDivergence
 from melm.objective.posterior import WhitenedPosterior, background
 from melm.plan import Result, Stopped
 from melm.search.climb import FLATNESS, MEMORY, climb
+from melm.search.recording import Climbable
 from melm.search.sample import sample
 from melm.search.starts import start_projection
 from melm.typing import Array
@@ -53,13 +54,6 @@ class Candidate:
     start: StartName
     objective: Objective
     n_iterations: int
-
-
-class Climbable(Protocol):
-    """What a path can climb."""
-
-    def value_and_gradient(self, V: Array) -> tuple[float, Array]:
-        """The value and its derivative at a projection of whitened coordinates."""
 
 
 @dataclass(frozen=True)

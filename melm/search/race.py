@@ -32,6 +32,7 @@ from melm.search.climb import (
     climb_together,
     race_survivors,
 )
+from melm.search.recording import Recording
 from melm.search.sample import sample, sample_sizes
 from melm.search.starts import start_projection
 from melm.typing import Array
@@ -143,12 +144,11 @@ class Search:
             problem, tolerance = sample(problem, n_sampled, self.seed), SAMPLE_TOLERANCE * self.tolerance
         objective = WhitenedDivergence(problem, self.n_components, arguments["gamma"], self.form)
         end = climb(
-            objective,
+            Recording(objective, arguments, should_stop),
             self._start(problem, arguments),
             tolerance=tolerance,
             max_iterations=self.max_iterations,
             max_evaluations=arguments["max_evaluations"],
-            should_stop=should_stop,
         )
         return _result(end, "divergence" if n_sampled is None else "sample_divergence")
 
@@ -267,7 +267,7 @@ class _Units:
             start = None if self.resamples else index
             name = f"{self.name}{action} {index}{where}"
             alike = (self.resamples, self.gamma, max_evaluations) if self.together else None
-            units.append(Unit(name, arguments, self.resamples, start, alike))
+            units.append(Unit(name, arguments, self.resamples, start, alike, resumable=alike is None))
         return Stage(f"{action}{where}", units)
 
 

@@ -21,8 +21,9 @@ from melm.objective.posterior import WhitenedPosterior
 from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Stage, Unit, hold_out, select
 from melm.search.choice import average, balanced_scores, is_guessing, win_shares
 from melm.search.climb import StartResult, StoppingReason
-from melm.search.path import POSTERIOR_SCALE, SAMPLE_ROWS, Candidate, Climbable, Path, follow
+from melm.search.path import POSTERIOR_SCALE, SAMPLE_ROWS, Candidate, Path, follow
 from melm.search.race import StageCount
+from melm.search.recording import Recording
 from melm.typing import Array
 
 FOLDS = 5
@@ -76,7 +77,7 @@ class Regularization:
         if sampled and best.n_iterations > 0:
             arguments: Result = {"polish": best.objective, "n_iterations": best.n_iterations, "projection": V}
             arguments |= {"ridge": best.ridge, "gamma": best.gamma}
-            unit = Unit(f"{name}polish", arguments, resamples)
+            unit = Unit(f"{name}polish", arguments, resamples, resumable=True)
             (polished,) = yield Stage("polish", [unit], 1 - POLISH_SHARE, 1.0)
             if polished is not None:
                 V = polished["projection"]
@@ -162,17 +163,12 @@ class Regularization:
         return np.full(len(candidates), np.nan), shares
 
     def _polish(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
-        n_components, gamma, form = self.path.n_components, arguments["gamma"], self.path.form
-        divergence = WhitenedDivergence(problem, n_components, gamma, form)
-        posterior = WhitenedPosterior(problem, n_components, gamma, form)
         on_divergence = arguments["polish"] == "divergence"
-        climbed: Climbable = divergence if on_divergence else posterior
-        scale = 1.0 if on_divergence else POSTERIOR_SCALE
-        (V,) = follow(
-            climbed, arguments["projection"], [arguments["n_iterations"]], scale, self.path.tolerance, should_stop
-        )
-        n_evaluations = divergence.n_evaluations + posterior.n_evaluations
-        return {"projection": V, "n_evaluations": n_evaluations, "stopping_reason": "converged"}
+        kind, scale = (WhitenedDivergence, 1.0) if on_divergence else (WhitenedPosterior, POSTERIOR_SCALE)
+        objective = kind(problem, self.path.n_components, arguments["gamma"], self.path.form)
+        climbed = Recording(objective, arguments, should_stop)
+        (V,) = follow(climbed, arguments["projection"], [arguments["n_iterations"]], scale, self.path.tolerance)
+        return {"projection": V, "n_evaluations": climbed.n_evaluations, "stopping_reason": "converged"}
 
 
 def _run_all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:

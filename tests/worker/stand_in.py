@@ -42,6 +42,7 @@ class StandIn:
     - `n_starts`, `seed`, the `seconds` that a unit takes, and `breaks` for a plan that raises;
     - names of units that misbehave: `crashes` kill their process, `errors` raise, `stuck` ones do not stop when told,
       `holds_interpreter` ones let no other thread run;
+    - `resumable`: whether the units of the search go on where they were stopped;
     - `together`: whether the units of the search are alike, so that several make one lease;
     - `trace`: a folder in which every execution of a unit leaves a file.
     """
@@ -56,7 +57,11 @@ class StandIn:
             raise ArithmeticError("The plan breaks.")
         n_starts = int(fit.params["n_starts"])
         alike = ("search",) if fit.params.get("together") else None
-        search = [Unit(f"search {index}", {"start": index}, start=index, alike=alike) for index in range(n_starts)]
+        resumable = bool(fit.params.get("resumable"))
+        search = [
+            Unit(f"search {index}", {"start": index}, start=index, alike=alike, resumable=resumable)
+            for index in range(n_starts)
+        ]
         found = yield Stage("search", search, 0, 0.3)
         starts = [result for result in found if result is not None]
         if not starts:
@@ -103,10 +108,10 @@ class StandIn:
         if unit.name in params.get("holds_interpreter", ()):
             ctypes.PyDLL(None).usleep(round(params["seconds"] * 1e6))
         else:
-            ends_at = time.monotonic() + float(params.get("seconds", 0))
-            while time.monotonic() < ends_at:
+            began = time.monotonic() - unit.arguments.get("seconds", 0)
+            while (seconds := time.monotonic() - began) < float(params.get("seconds", 0)):
                 if should_stop() and unit.name not in params.get("stuck", ()):
-                    raise Stopped
+                    raise Stopped({"seconds": seconds} if unit.resumable else None)
                 time.sleep(0.002)
         start = unit.arguments["start"]
         random = np.random.default_rng([int(fit.params["seed"]), start])

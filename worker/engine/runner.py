@@ -18,7 +18,7 @@ from worker.engine.cache import DatasetCache
 from worker.engine.dispatch import Dispatcher
 from worker.engine.engine import Engine
 from worker.engine.library import Library
-from worker.engine.units import Claim, Done, Ended, Opened, Outcome, Published, Released, UnitReport
+from worker.engine.units import Claim, Done, Ended, Opened, Outcome, Paused, Published, Released, UnitReport
 from worker.store.errors import Gone, NotFound, StoreUnavailable
 from worker.store.records import FitError, FitRecord, Lease, Status
 
@@ -98,7 +98,7 @@ class Runner:
 
     def _work(self, claim: Claim) -> Outcome | None:
         """Work on a lease; None when it was taken away."""
-        lease = claim.lease
+        lease, began = claim.lease, time.monotonic()
         self._keeper.hold(lease)
         try:
             fit = self._fit(lease)
@@ -106,9 +106,16 @@ class Runner:
             if claim.is_plan:
                 return self._plan(fit, claim, data)
             units = [unit_from_arguments(name, stored) for name, stored in claim.units.items()]
-            return Done(self._run(fit, units, data))
-        except Stopped:
-            return Released(dead=False) if self._keeper.is_stopping() else None
+            before = sum(stored.get("seconds", 0.0) for stored in claim.units.values())
+            return Done(self._run(fit, units, data, before))
+        except Stopped as stopped:
+            if self._keeper.should_stop() and not self._keeper.is_stopping():
+                return None
+            if stopped.so_far is None or len(claim.units) > 1:
+                return Released(dead=False)
+            (stored,) = claim.units.values()
+            seconds = stored.get("seconds", 0.0) + time.monotonic() - began
+            return Paused({**stored, "arguments": stored["arguments"] | stopped.so_far, "seconds": seconds})
         except StoreUnavailable:
             raise
         except Exception as error:  # a plan that breaks would break again, and a damaged dataset does not heal
@@ -123,11 +130,11 @@ class Runner:
             self._fits[lease.fit_id] = self._patiently(self._store.fits.get, lease.tenant, lease.fit_id)
         return self._fits[lease.fit_id]
 
-    def _run(self, fit: FitRecord, units: Sequence[Unit], data: Any) -> list[UnitReport]:
-        """Run the units of a lease. What goes wrong inside one is its result."""
-        began = time.monotonic()
+    def _run(self, fit: FitRecord, units: Sequence[Unit], data: Any, before: float = 0.0) -> list[UnitReport]:
+        """Run the units of a lease, in `before` seconds and more. What goes wrong inside one is its result."""
+        began = time.monotonic() - before
         try:
-            results = self._library.run(fit, data, units, self._keeper.should_stop)
+            results = self._library.run(fit, data, units, self._should_stop(units))
             previews = [self._library.preview(fit, data, *each) for each in zip(units, results, strict=True)]
         except Exception as error:  # the unit is given up, and the fit goes on without it
             if isinstance(error, Stopped) and not self._keeper.is_out_of_time():
@@ -153,6 +160,22 @@ class Runner:
             )
             for unit, result, preview in zip(units, results, previews, strict=True)
         ]
+
+    def _should_stop(self, units: Sequence[Unit]) -> Callable[[], bool]:
+        """Whether units are to stop: because nobody wants them here, or to go on later, where one of them can.
+
+        A slice begins when the unit asks for the first time, so that each brings it forward.
+        """
+        begins: list[float] = []
+
+        def is_over() -> bool:
+            if not begins:
+                begins.append(time.monotonic())
+            return time.monotonic() - begins[0] > self._store.settings.slice_seconds
+
+        if len(units) > 1 or not units[0].resumable:
+            return self._keeper.should_stop
+        return lambda: self._keeper.should_stop() or is_over()
 
     def _plan(self, fit: FitRecord, claim: Claim, data: Any) -> Outcome:
         """The next stage of the model, or else of the evidence for it; where there is none, the end of the plan."""
@@ -243,9 +266,11 @@ def divergence_of(unit: Unit, result: Result) -> float | None:
 
 def unit_arguments(unit: Unit) -> dict[str, Any]:
     """A unit as it is stored beside its name."""
-    return {"arguments": unit.arguments, "resamples": resamples_to_json(unit.resamples), "start": unit.start}
+    resamples = resamples_to_json(unit.resamples)
+    return {"arguments": unit.arguments, "resamples": resamples, "start": unit.start, "resumable": unit.resumable}
 
 
 def unit_from_arguments(name: str, stored: dict[str, Any]) -> Unit:
     """A unit from what was stored."""
-    return Unit(name, stored["arguments"], resamples_from_json(stored["resamples"]), stored["start"])
+    resamples = resamples_from_json(stored["resamples"])
+    return Unit(name, stored["arguments"], resamples, stored["start"], resumable=stored["resumable"])

@@ -165,6 +165,22 @@ class Ended:
 
 
 @dataclass(frozen=True)
+class Paused:
+    """A unit makes room for others. It goes on later, in any process, from these arguments."""
+
+    kind: ClassVar = "paused"
+    unit: dict[str, Any]
+
+    def arguments(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    def values(self) -> Iterator[bytes]:
+        """The unit's arguments from now on."""
+        yield encode(self.unit)
+
+
+@dataclass(frozen=True)
 class Released:
     """The process lets go of its unit: dead, which uses an attempt, or in good order, as if it had never begun."""
 
@@ -184,7 +200,7 @@ class Released:
         return iter(())
 
 
-Outcome: TypeAlias = Done | Opened | Published | Ended | Released
+Outcome: TypeAlias = Done | Opened | Published | Ended | Paused | Released
 
 
 class Units:

@@ -33,6 +33,9 @@ class Settings:
         5.0, "How long a unit that is no longer wanted may go on; then its process is killed."
     )
     unit_seconds: float = setting(1800.0, "The longest time one unit may take.")
+    slice_seconds: float = setting(
+        10.0, "A unit that runs longer makes room for others and goes on later, at the same place."
+    )
     turn_seconds: float = setting(0.25, "How long a process stays with one fit while others of its tenant wait.")
     window: int = setting(8, "How many units of one fit may be in flight at once.", least=1)
     max_attempts: int = setting(3, "How often a unit may take its process down before it is given up.", least=1)

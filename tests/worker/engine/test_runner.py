@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,9 +13,11 @@ from melm.plan import Fold, Unit
 from tests.servers import RedisServer
 from tests.worker.bench import Bench, interrupted, locally
 from tests.worker.samples import stored_dataset, submission
-from worker.engine import Engine
+from worker.engine import Engine, open_engine
+from worker.engine.codec import decode
 from worker.engine.runner import unit_arguments, unit_from_arguments
 from worker.store.records import Status
+from worker.store.settings import Settings
 
 
 @pytest.fixture
@@ -133,6 +138,36 @@ def test_a_process_that_stops_gives_its_unit_back(bench: Bench) -> None:
     bench.keeper.stopping = False
     fit = bench.run(fit)
     assert (fit.status, fit.recoveries) == (Status.SUCCEEDED, 0)
+
+
+def test_a_long_unit_makes_room_and_goes_on_where_it_was(settings: Settings, tenant: str, tmp_path: Path) -> None:
+    """In a slice in which it may be stopped, one unit of another tenant waits for a slice, and not for all of it."""
+    with closing(open_engine(replace(settings, slice_seconds=0.02))) as store:
+        bench, other = Bench(store, tenant), Bench(store, f"{tenant}-other")
+        long = bench.submit(n_starts=1, seconds=0.3, resumable=True, trace=str(tmp_path))
+        short = other.submit(n_starts=2, trace=str(tmp_path))
+        ended = bench.run(long)
+        assert (ended.status, ended.recoveries) == (Status.SUCCEEDED, 0)
+        assert bench.projection(ended) == locally(long)
+        order = order_of(tmp_path)
+        assert order.index(short.id) == 1
+        assert order[:5].count(short.id) == 2
+        assert order.count(long.id) > 4  # more than a unit may take its process down
+        (done, *_) = [event.data for event in store.fits.events(tenant, long.id) if event.type == "start_done"]
+        assert done["seconds"] >= 0.3
+
+
+def test_a_unit_that_is_given_back_goes_on_where_it_was(store: Engine, tenant: str) -> None:
+    bench = Bench(store, tenant)
+    fit = bench.submit(n_starts=1, seconds=0.1, resumable=True)
+    asked = count()
+    bench.keeper.should_stop = lambda: next(asked) > 3  # type: ignore[method-assign]
+    bench.keeper.is_stopping = lambda: next(asked) > 3  # type: ignore[method-assign]
+    bench.runner.take_turn()
+    (stored,) = store.connection.call("HVALS", f"melm:{{{tenant}}}:fit:{fit.id}:units")
+    assert decode(stored)["arguments"]["seconds"] > 0
+    assert store.units.leases() == []
+    assert Bench(store, tenant).run(fit).status is Status.SUCCEEDED
 
 
 def test_a_cancel_in_the_middle_ends_it(store: Engine, tenant: str) -> None:

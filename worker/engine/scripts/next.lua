@@ -95,6 +95,13 @@ function outcomes.ended() -- the fit cannot go on
   end_fit(a.outcome.status, given(a.outcome.failure) and a.outcome.failure or nil)
 end
 
+function outcomes.paused(unit) -- others come first, then it goes on in any process
+  redis.call('HSET', UNITS, unit, ARGV[2])
+  redis.call('HINCRBY', ATTEMPTS, unit, -1)
+  put_up(unit)
+  cut_when_out_of_time()
+end
+
 function outcomes.back(unit) -- the process stops in good order: as if the unit had never been begun
   redis.call('LPUSH', TODO, unit)
   n_put_up = n_put_up + 1
