@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -86,8 +88,13 @@ class MelmMethod(Method[MelmParameters]):
         return preview(data, problem, unit, result)
 
     def _fitting(self, data: Labeled, parameters: MelmParameters) -> Fitting:
-        options = parameters.model_dump()
-        return MELM(random_state=options.pop("seed"), **options).fitting(data.X.shape[1])
+        return _fitting_of(parameters.model_dump_json(), data.X.shape[1])
+
+
+@lru_cache(maxsize=100)  # fits that take turns: each unit of one asks
+def _fitting_of(parameters: str, n_features: int) -> Fitting:
+    options = json.loads(parameters)
+    return MELM(random_state=options.pop("seed"), **options).fitting(n_features)
 
 
 METHOD = MelmMethod()

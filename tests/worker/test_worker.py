@@ -82,7 +82,7 @@ def test_a_fit_is_the_librarys_own_bit_for_bit(own: Engine, validation: dict[str
 def test_the_worker_says_that_it_is_alive(running: RedisServer, tmp_path: Path) -> None:
     def alive(url: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "MELM_REDIS_URL": url}
-        command = [sys.executable, "-m", "worker.alive"]
+        command = [sys.executable, "-m", "worker.healthcheck"]
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
     assert alive(running.url).returncode == 0

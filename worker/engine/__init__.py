@@ -7,35 +7,38 @@
       ▲                               │
       └──────────── retry ────────────┘
 
-A fit is queued when it is submitted, and runs from the first unit that a worker takes. Its first unit is to plan:
-a process replays the plan up to the first stage that has units without a result, and puts those up. Processes lease
-units, run them, and store what they gave; when a stage is over, planning is put up again. A fit has two plans. The one
-ends in the model, which is published; the other, where validation is asked for, begins with the stored model and ends
-in the same model with its evidence, which is written in one step with the fit's end. Canceled or failed between the
-two, the model stays. A queued fit fails when it cannot be begun.
+A fit is queued when it is submitted, and running from the first unit that a worker leases. That unit is planning: a
+process replays the plan with the results stored so far, up to the first stage with units that have no result, and makes
+these ready. Processes lease units, run them and store the results; when a stage has ended, planning is ready again. A
+fit has two plans. The first ends in the model, which is published at once. The second, where validation is asked for,
+begins with the stored model and ends in the same model with its evidence, which is written in one step with the fit's
+end. If the fit is canceled or fails in between, the model stays. A queued fit fails when its planning cannot begin.
 
-All of it is one script, `next(process, outcome of its lease)`, one round trip a unit:
+The protocol is one script, `next(process, outcome of its lease)`, one round trip for each lease:
 
-1. If the process still has the lease whose outcome it hands in, the outcome is stored and the lease is dropped. If not,
-   the lease was lost, and the outcome is refused; or the answer to this very call was, and it is stored already.
-2. If the process has a lease now, an answer was lost: the answer is that lease.
-3. Else it gets one. Of the tenants with a unit ready, the one that was served longest ago; of its fits, the one this
-   process had last, for up to `turn_seconds`, or the one that was served longest ago; of that, the first unit, unless
-   as many as the window allows are leased. A unit that has taken its process down too often is given up.
+1. If the process still holds the lease, its outcome is stored and the lease is removed. If not, either the lease was
+   lost and the outcome is refused, or the answer to this very call was lost and the outcome is stored already.
+2. If the process holds a lease now, an answer was lost: that lease is the answer.
+3. Else it gets a new one. Of the tenants with a ready unit, the one that was served least recently; of its fits, the
+   one this process had last, for up to `turn_seconds`, else the one that was served least recently; of that fit, the
+   first ready unit, while it has fewer than `window` leases. A unit that has crashed its process `max_attempts` times
+   is given up.
 
-An outcome is one of five. *Done*: what the units of the lease gave. *Opened*: the next stage, from planning.
-*Published*: a model, which ends the fit where nothing follows. *Ended*: the fit cannot go on. *Released*: the process
-stops in good order, or its parent found it dead. Whoever stores the last result of a stage puts planning up.
+An outcome is one of six. *Done*: the results of the units. *Opened*: the next stage, from planning. *Published*: a
+model, which ends the fit where nothing follows. *Ended*: the fit cannot go on. *Paused*: the unit ran for
+`slice_seconds` and is ready again, behind the others, with what it needs to go on at the same place. *Released*: the
+process stops, or its parent found it dead. Whoever stores the last result of a stage makes planning ready.
 
-Messages carry nothing. Whoever puts units up sends as many as there are units, but no more than there are processes
-without a lease; a process that is woken calls `next` until it gets nothing, and so does each when its worker starts. A
-message that is lost costs a sweep, one that comes twice a call, and a full server needs none. A lease ends unless the
-parent of its process renews it. A sweep puts up the units of leases that have ended, cuts fits whose time is up, and
-wakes idle processes where units are ready. Every lease of a fit has a higher fence, so no late result is stored.
+Messages carry nothing. Whoever makes units ready sends as many messages as there are units, but no more than there are
+processes without a lease. A process that gets a message calls `next` until there is no lease for it, and so does each
+process when its worker starts. A lost message costs a sweep, a repeated one a call, and a full server needs none. A
+lease ends unless the parent of its process renews it. A sweep makes the units of ended leases ready again, ends the
+search of fits whose time budget is used up, and wakes idle processes where units are ready. Each lease of a fit has a
+higher fencing token than the one before, so that no late result is stored.
 
-`states` holds the moves, `scripts` makes them (each is one step on the server), `units` and `fits` call the scripts,
-`runner` runs units in a worker's child process, `keeper` renews their leases, `reconcile` finds what was lost,
-`dispatch` wakes workers, `watch` waits for fits.
+`states` holds the legal moves and `scripts` makes them, each one atomic step on the server. `units` and `fits` call the
+scripts, `runner` runs units in a worker's child process, `keeper` renews their leases, `reconcile` sweeps, `dispatch`
+wakes workers, `watch` waits for fits.
 """
 
 from worker.engine.dispatch import CeleryDispatcher, Dispatcher

@@ -189,7 +189,7 @@ class Released:
     @property
     def kind(self) -> str:
         """The outcome's name."""
-        return "lost" if self.dead else "back"
+        return "lost" if self.dead else "released"
 
     def arguments(self) -> dict[str, Any]:
         """None."""

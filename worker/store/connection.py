@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from importlib import resources
 from typing import Any, NoReturn
 
 import redis
@@ -22,20 +20,6 @@ from worker.store.records import Idempotency
 from worker.store.settings import Settings
 
 FULL = 0.9  # of the server's memory limit: beyond it nothing new is taken, so that running fits can end
-
-
-@cache
-def script(name: str) -> str:
-    """The text of a script of the store by its path, `dataset/create`."""
-    return join_script((resources.files("worker.store") / "scripts" / f"{name}.lua").read_text())
-
-
-def join_script(*texts: str) -> str:
-    """A script, with what it shares with others put before it, and first what all of them share."""
-    tenant = (resources.files("worker.store") / "scripts" / "tenant.lua").read_text()
-    *shared, body = texts
-    flags, body = body.split("\n", 1) if body.startswith("#!") else ("#!lua", body)
-    return "\n".join([flags, tenant, *shared, body])
 
 
 @contextmanager

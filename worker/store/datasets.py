@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from melm.tables.content_hash import content_hash
 from melm.tables.table import Table
-from worker.store.connection import Connection, expiry, milliseconds, script, timestamp
+from worker.store.connection import Connection, expiry, milliseconds, timestamp
 from worker.store.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, NotFound, StoreUnavailable
 from worker.store.identifier import new_id
 from worker.store.keys import key
 from worker.store.quotas import Quotas
 from worker.store.records import ColumnRecord, DatasetRecord, Idempotency, Page
+from worker.store.scripts import script
 from worker.store.table_part import TablePart
 
 Array = npt.NDArray[Any]

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from worker.store.connection import Connection, expiry, script, timestamp
+from worker.store.connection import Connection, expiry, timestamp
 from worker.store.errors import Conflict, IdempotencyMismatch, NotFound, PreconditionFailed
 from worker.store.identifier import new_id
 from worker.store.keys import key
 from worker.store.quotas import Quotas
 from worker.store.records import AliasRecord, Idempotency, ModelRecord, Page
+from worker.store.scripts import script
 
 DECOY_SECONDS = 86_400.0  # a fit to permuted labels is looked at once
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from worker.store.connection import Connection, milliseconds, script
+from worker.store.connection import Connection, milliseconds
 from worker.store.errors import IdempotencyInFlight, IdempotencyMismatch
 from worker.store.keys import key
 from worker.store.records import Idempotency
+from worker.store.scripts import script
 
 IN_FLIGHT_SECONDS = 60
 

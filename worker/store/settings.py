@@ -20,25 +20,31 @@ class Settings:
     """One field per variable: `lease_seconds` is read from `MELM_LEASE_SECONDS`. Zero for a lifetime means forever."""
 
     redis_url: str = setting("redis://127.0.0.1:6379/0", "The server: redis://, rediss:// or unix://.")
-    store_timeout_seconds: float = setting(2.0, "How long one call to the server may take before it counts as away.")
-    store_folder: str = setting("", "The server's data folder, if it is on this machine, so that its disk is watched.")
+    store_timeout_seconds: float = setting(
+        2.0, "How long one call to the server may take before the server counts as unavailable."
+    )
+    store_folder: str = setting(
+        "", "The server's data folder, if it is on this machine: its free disk space is then watched."
+    )
     store_reserve_bytes: int = setting(
-        512 << 20, "Disk that stays free beside a copy of all data; with less, nothing new is taken."
+        512 << 20, "Disk space to keep free beside a copy of all data; with less, nothing new is accepted."
     )
-    lease_seconds: float = setting(30.0, "How long a unit of work belongs to a worker that no longer says so.")
-    renew_seconds: float = setting(5.0, "How often a worker says so.")
-    sweep_seconds: float = setting(5.0, "How often lost work is looked for.")
-    cancel_poll_seconds: float = setting(0.5, "How often a running unit looks whether it is still wanted.")
-    kill_seconds: float = setting(
-        5.0, "How long a unit that is no longer wanted may go on; then its process is killed."
+    lease_seconds: float = setting(
+        30.0, "Lease timeout: a unit whose worker has not renewed its lease for this long is given to another worker."
     )
-    unit_seconds: float = setting(1800.0, "The longest time one unit may take.")
+    renew_seconds: float = setting(
+        5.0, "Heartbeat interval: how often a worker renews its leases and reports that it is alive."
+    )
+    sweep_seconds: float = setting(5.0, "Sweep interval: how often lost work is looked for.")
+    cancel_poll_seconds: float = setting(0.5, "How often a worker checks whether its units are still wanted.")
+    kill_seconds: float = setting(5.0, "How long a canceled unit may go on before its process is killed.")
+    unit_seconds: float = setting(1800.0, "The longest time that a unit may run at a stretch; then it is given up.")
     slice_seconds: float = setting(
-        10.0, "A unit that runs longer makes room for others and goes on later, at the same place."
+        10.0, "Time slice: a unit that runs longer is paused while others run, if its method can resume it."
     )
-    turn_seconds: float = setting(0.25, "How long a process stays with one fit while others of its tenant wait.")
-    window: int = setting(8, "How many units of one fit may be in flight at once.", least=1)
-    max_attempts: int = setting(3, "How often a unit may take its process down before it is given up.", least=1)
+    turn_seconds: float = setting(0.25, "How long a process stays with one fit while other fits of its tenant wait.")
+    window: int = setting(8, "How many leases of one fit there may be at once.", least=1)
+    max_attempts: int = setting(3, "How often a unit may crash its process before it is given up.", least=1)
     max_tenant_bytes: int = setting(0, "Bytes per tenant; zero: half of the store where there are several tenants.")
     max_datasets: int = setting(10_000, "Datasets per tenant; more are refused.")
     max_models: int = setting(10_000, "Models per tenant; more are refused.")
@@ -55,12 +61,14 @@ class Settings:
     )
     process_memory_bytes: int = setting(
         1 << 30,
-        "A process of a worker that has taken more is replaced between units, once it is done with its fit.",
+        "A worker process that has used more memory is replaced when it is done with its fit.",
         1 << 20,
     )
-    dataset_cache_bytes: int = setting(1 << 30, "Datasets that a worker keeps, in files that its processes share.")
+    dataset_cache_bytes: int = setting(
+        1 << 30, "Size of the datasets that a worker caches, in files that its processes share."
+    )
     dataset_cache_folder: str = setting("", "Where those files are; by default a folder for temporary files.")
-    stalled_seconds: float = setting(60.0, "Fits wait this long, and no work is begun: the workers stand still.")
+    stalled_seconds: float = setting(60.0, "Stall timeout: fits wait, and no unit was leased for this long.")
 
     @property
     def alive_seconds(self) -> float:

@@ -12,9 +12,8 @@ from melm.data.labeled import Labeled
 from melm.estimator import MELM
 from melm.methods import METHODS
 from melm.plan import Result, Stage, Stopped, Unit, run_plan
-from melm.search.regularization import SAMPLE_ROWS
+from melm.search.path import SAMPLE_ROWS
 from tests.melm.samples import mixture
-from worker.engine.codec import decode, encode
 
 
 def in_slices(run: Callable[[Unit, Callable[[], bool]], Result], unit: Unit, n_evaluations: int) -> tuple[Result, int]:
@@ -26,8 +25,7 @@ def in_slices(run: Callable[[Unit, Callable[[], bool]], Result], unit: Unit, n_e
             part = Unit(unit.name, arguments, unit.resamples)
             return run(part, lambda asked=asked: next(asked) == n_evaluations), n_slices  # type: ignore[misc]
         except Stopped as stopped:
-            assert stopped.so_far is not None
-            arguments = decode(encode(unit.arguments | stopped.so_far))  # as a worker stores them
+            arguments = unit.arguments | (stopped.so_far or {})
     raise AssertionError
 
 

@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- Move what 0.1 kept of this tenant in indexes of its own to those of all tenants. Its active fits are to be planned again.
 for _, id in ipairs(redis.call('ZRANGE', key('active'), 0, -1)) do
-  at_fit(a.tenant, id)
+  select_fit(a.tenant, id)
   redis.call('DEL', TODO, key('fit', id, 'waiting'), key('fit', id, 'done'), UNITS, ATTEMPTS)
   if get('status') == 'queued' then
     redis.call('ZADD', QUEUED, get('created_at'), ME)
   end
-  put_up(PLAN)
-  look_again()
-  show()
+  make_ready(PLAN)
+  schedule_check()
+  update_ready()
 end
 for id, expires_at in pairs_of('ZRANGE', key('expiries'), 0, -1, 'WITHSCORES') do
   redis.call('ZADD', shared('expiries'), 'NX', expires_at, member(id))

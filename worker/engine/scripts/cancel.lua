@@ -13,5 +13,5 @@ if a.keep_best and (redis.call('HLEN', RESULTS) > 0 or get('model_id') ~= '') th
 else
   end_fit('canceled')
 end
-show()
+update_ready()
 return { 'canceled' }

@@ -1,12 +1,12 @@
--- Shared by the scripts of the engine. They work on one fit at a time: the one that `at_fit` was called for last.
+-- Shared by the scripts of the engine. They work on one fit at a time: the one that `select_fit` was called for last.
 local PLAN = '@plan' -- the unit that plans a fit's next stage
 local LEASES, LEASE_ENDS, ACTIVE = shared('leases'), shared('lease_ends'), shared('active')
 local QUEUED, UNREADABLE, TURNS = shared('queued'), shared('unreadable'), shared('turns')
 local fit, ME, META, TODO, LEASED, UNITS, ATTEMPTS, RESULTS, ERRORS, STARTS, PREVIEW, EVENTS
 local at = now()
-local n_put_up = 0 -- units that this script has made ready
+local n_made_ready = 0 -- units that this script has made ready
 
-local function at_fit(of_tenant, id)
+local function select_fit(of_tenant, id)
   tenant, fit, ME = of_tenant, id, of_tenant .. '\n' .. id
   META, TODO, LEASED = key('fit', fit, 'meta'), key('fit', fit, 'todo'), key('fit', fit, 'leased')
   UNITS, ATTEMPTS = key('fit', fit, 'units'), key('fit', fit, 'attempts')
@@ -59,7 +59,7 @@ local function n_active() -- fits of this tenant that have not ended
 end
 
 -- A fit is in its tenant's `ready`, and the tenant in `turns`, while a unit can be leased; both by when they were last served.
-local function show()
+local function update_ready()
   local READY = key('ready')
   if redis.call('LLEN', TODO) > 0 and redis.call('HLEN', LEASED) < a.window then
     redis.call('ZADD', READY, tonumber(get('served')) or 0, fit)
@@ -73,14 +73,14 @@ local function show()
   end
 end
 
-local function look_again() -- a sweep looks at the fit when its time is up, or after a while
+local function schedule_check() -- a sweep looks at the fit when its time is up, or after a while
   local deadline = get('cancel') == '' and tonumber(get('deadline')) or math.huge
-  redis.call('ZADD', ACTIVE, string.format('%.0f', math.min(deadline, at + a.look_ms)), ME)
+  redis.call('ZADD', ACTIVE, string.format('%.0f', math.min(deadline, at + a.check_ms)), ME)
 end
 
-local function put_up(unit)
+local function make_ready(unit)
   redis.call('RPUSH', TODO, unit)
-  n_put_up = n_put_up + 1
+  n_made_ready = n_made_ready + 1
 end
 
 local function drop_lease(unit)
@@ -137,7 +137,7 @@ local function cut(reason) -- no more units: the plan goes on with what there is
   set('cancel', reason)
   if not is_planned() then
     drop_all_work()
-    put_up(PLAN)
+    make_ready(PLAN)
   end
 end
 
@@ -159,7 +159,7 @@ end
 local function recover(unit) -- its process is lost
   drop_lease(unit)
   redis.call('LPUSH', TODO, unit)
-  n_put_up = n_put_up + 1
+  n_made_ready = n_made_ready + 1
   redis.call('HINCRBY', META, 'recoveries', 1)
   count('recoveries_total', 1)
   event('recovered', cjson.encode({ unit = unit, attempts = tonumber(redis.call('HGET', ATTEMPTS, unit)) }))
@@ -182,9 +182,9 @@ local function n_idle() -- processes of workers that are alive which have nothin
 end
 
 local function n_messages() -- how many processes to wake for what this script has put up
-  return n_put_up > 0 and math.min(n_put_up, n_idle()) or 0
+  return n_made_ready > 0 and math.min(n_made_ready, n_idle()) or 0
 end
 
 if given(a.fit) then
-  at_fit(tenant, a.fit)
+  select_fit(tenant, a.fit)
 end

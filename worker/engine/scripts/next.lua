@@ -33,7 +33,7 @@ function outcomes.done() -- what the units of a lease gave, or why they gave not
   progress(#a.outcome.reports)
   cut_when_out_of_time()
   if stage_is_over() then
-    put_up(PLAN)
+    make_ready(PLAN)
   end
 end
 
@@ -41,7 +41,7 @@ function outcomes.opened() -- the next stage; its units that have no result are 
   cut_when_out_of_time()
   if get('cancel') ~= '' then
     if not is_planned() then
-      put_up(PLAN)
+      make_ready(PLAN)
     end
     return
   end
@@ -55,7 +55,7 @@ function outcomes.opened() -- the next stage; its units that have no result are 
     redis.call('HSET', UNITS, name, ARGV[index + 1])
   end
   for _, names in ipairs(a.outcome.leases) do
-    put_up(names)
+    make_ready(names)
   end
 end
 
@@ -82,7 +82,7 @@ function outcomes.published() -- the model; or the model again, with its evidenc
   end
   redis.call('DEL', RESULTS, STARTS)
   if not a.outcome.ends then
-    put_up(PLAN)
+    make_ready(PLAN)
     return
   end
   if get('equal_key') ~= '' then
@@ -98,13 +98,13 @@ end
 function outcomes.paused(unit) -- others come first, then it goes on in any process
   redis.call('HSET', UNITS, unit, ARGV[2])
   redis.call('HINCRBY', ATTEMPTS, unit, -1)
-  put_up(unit)
+  make_ready(unit)
   cut_when_out_of_time()
 end
 
-function outcomes.back(unit) -- the process stops in good order: as if the unit had never been begun
+function outcomes.released(unit) -- the process stops in good order: as if the unit had never been begun
   redis.call('LPUSH', TODO, unit)
-  n_put_up = n_put_up + 1
+  n_made_ready = n_made_ready + 1
   redis.call('HINCRBY', ATTEMPTS, unit, -1)
 end
 
@@ -143,7 +143,7 @@ local function is_readable()
   redis.call('SREM', UNREADABLE, ME)
   set('schema_version', a.schema_version)
   set('library_version', a.library_version)
-  put_up(PLAN)
+  make_ready(PLAN)
   return true
 end
 
@@ -171,7 +171,7 @@ local function take() -- a unit of this fit, if one is left that may be begun
       progress(1)
     end
     if stage_is_over() then
-      put_up(PLAN)
+      make_ready(PLAN)
     end
   end
 end
@@ -185,7 +185,7 @@ local function lease(unit)
     if budget then
       set('deadline', at + budget)
     end
-    look_again()
+    schedule_check()
     event('started')
   end
   local fence = redis.call('HINCRBY', META, 'fence', 1)
@@ -220,14 +220,14 @@ local function choose()
       if not id then
         break
       end
-      at_fit(of, id)
+      select_fit(of, id)
       local unit = is_readable() and take()
       if unit then
         lease(unit)
-        show()
+        update_ready()
         return true
       end
-      show()
+      update_ready()
       if redis.call('ZSCORE', READY, id) then -- left to others
         j = j + 1
       end
@@ -240,27 +240,27 @@ end
 
 if given(a.outcome) then
   local of, id, unit = a.outcome.lease:match('^(.*)\n(.*)\n(.*)\n(.*)$')
-  at_fit(of, id)
+  select_fit(of, id)
   if redis.call('HGET', LEASES, a.process) == a.outcome.lease then -- else it was lost, or the answer to this was
     redis.call('HDEL', LEASED, unit)
     redis.call('HDEL', LEASES, a.process)
     redis.call('ZREM', LEASE_ENDS, a.process)
     outcomes[a.outcome.kind](unit)
     if is_active() then
-      look_again()
+      schedule_check()
     end
-    show()
+    update_ready()
   end
 end
 local of, id, unit, fence = lease_of(a.process)
 if a.take and not unit and choose() then
   of, id, unit, fence = lease_of(a.process)
-  n_put_up = n_put_up - (n_put_up > 0 and 1 or 0) -- one of them has its process
+  n_made_ready = n_made_ready - (n_made_ready > 0 and 1 or 0) -- one of them has its process
 end
 if not a.take or not unit then
   return { cjson.encode({ n_messages = n_messages(), skipped = skipped }) }
 end
-at_fit(of, id)
+select_fit(of, id)
 local reply = {
   tenant = of, fit = id, unit = unit, fence = tonumber(fence), at = at, n_messages = n_messages(), skipped = skipped,
   model_id = get('model_id'), cancel = get('cancel'),

@@ -23,7 +23,7 @@ end
 redis.call('ZREM', shared('expiries'), ME)
 redis.call('SADD', key('dataset', get('dataset_id'), 'fits'), a.fit)
 event('queued')
-put_up(PLAN)
-look_again()
-show()
+make_ready(PLAN)
+schedule_check()
+update_ready()
 return { 'queued' }

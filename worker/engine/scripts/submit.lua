@@ -39,7 +39,7 @@ end
 redis.call('SADD', key('dataset', a.meta.dataset_id, 'fits'), a.fit)
 remember_made(a.fit)
 event('queued')
-put_up(PLAN)
-look_again()
-show()
+make_ready(PLAN)
+schedule_check()
+update_ready()
 return { 'created', a.fit, redis.call('HGETALL', META) }

@@ -8,16 +8,16 @@ if a.judge_leases then
   for _, process in ipairs(redis.call('ZRANGEBYSCORE', LEASE_ENDS, '-inf', at, 'LIMIT', 0, 1000)) do
     local of, id, unit = lease_of(process)
     if unit then
-      at_fit(of, id)
+      select_fit(of, id)
       recover(unit)
-      show()
+      update_ready()
     else
       redis.call('ZREM', LEASE_ENDS, process)
     end
   end
 end
 for _, each in ipairs(redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', at, 'LIMIT', 0, 1000)) do
-  at_fit(each:match('^(.*)\n(.*)$'))
+  select_fit(each:match('^(.*)\n(.*)$'))
   if is_active() then
     cut_when_out_of_time()
     for unit, process in pairs_of('HGETALL', LEASED) do
@@ -27,12 +27,12 @@ for _, each in ipairs(redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', at, 'LIMIT', 0
       end
     end
     if stage_is_over() then
-      put_up(PLAN)
+      make_ready(PLAN)
     end
-    look_again()
+    schedule_check()
   else
     redis.call('ZREM', ACTIVE, ME)
   end
-  show()
+  update_ready()
 end
 return { 'looked', redis.call('EXISTS', TURNS) == 1 and n_idle() or 0 }
