@@ -17,6 +17,7 @@ from service.dependencies import Context
 from service.inference.direct_route import DirectRoutes
 from service.inference.model_cache import ModelCache
 from service.inference.training_rows import TrainingRows
+from service.intake.memory import Memory
 from service.operation import logs
 from service.operation.heavy_work import HeavyWork
 from service.operation.metrics import Metrics, shared_folder
@@ -109,7 +110,8 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
     problems.install(app, lambda path: openapi.allowed_methods(app, path))
     app.add_middleware(DirectRoutes, app, inference.router.routes)  # the last one added is the outermost
     app.add_middleware(OriginGuard, settings, context.keyring)
-    app.add_middleware(Observation, metrics, log)
+    memory = Memory(settings.max_bytes_in_flight, store.connection.has_many_tenants)
+    app.add_middleware(Observation, metrics, log, memory)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     return app
 

@@ -13,6 +13,7 @@ from fastapi import Depends, Header, Path, Query, Request
 from service.errors import Forbidden, TooManyRequests, Unauthenticated
 from service.inference.model_cache import ModelCache
 from service.inference.training_rows import TrainingRows
+from service.intake import memory
 from service.intake.body import read_body
 from service.intake.formats import CODECS
 from service.operation.heavy_work import HeavyWork
@@ -87,6 +88,7 @@ def authorize(request: Request, context: Context, scope: Scope) -> str:
     """The tenant of a request whose key has the scope."""
     principal = authenticate(request, context)
     request.scope["tenant"] = principal.tenant
+    memory.belongs_to(principal.tenant)
     if principal.scope < scope:
         has, needs = principal.scope.name.lower(), scope.name.lower()
         raise Forbidden(f"this key may not do that: it has the scope {has}, {needs} is needed")
@@ -112,6 +114,7 @@ async def get_body(request: Request, context: ContextDep) -> bytes:
     settings = context.settings
     body = await read_body(request, settings.max_body_bytes, settings.upload_timeout_seconds)
     media_type = request.headers.get("content-type", "").partition(";")[0].lower()
+    memory.hold_unfolded(media_type, body)
     context.metrics.count_payload("in", media_type if media_type in CODECS else "other", len(body))
     return body
 

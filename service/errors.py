@@ -14,7 +14,8 @@ Exception
     ├── TooMuchWork                 an answer that takes too long
     ├── UnsupportedMediaType        a body in a media type that no codec reads
     ├── Invalid                     a body that can be parsed but not used, with everything that is wrong
-    └── TooManyRequests             a key or user that asks more often than it may
+    ├── TooManyRequests             a key or user that asks more often than it may
+    └── Busy                        other requests hold the memory that this one needs
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ class UploadTimeout(RequestError):
 class TooLarge(RequestError):
     """The body is larger than the service takes."""
 
-    def __init__(self, limit_bytes: int) -> None:
-        super().__init__(f"the body is larger than {limit_bytes} bytes", limit_bytes=limit_bytes)
+    def __init__(self, limit_bytes: int, what: str = "the body is larger than") -> None:
+        super().__init__(f"{what} {limit_bytes} bytes", limit_bytes=limit_bytes)
 
 
 class TooMuchWork(RequestError):
@@ -163,6 +164,14 @@ class TooManyRequests(RequestError):
         super().__init__("too many requests", headers={"Retry-After": str(retry_after_seconds)})
 
 
+class Busy(RequestError):
+    """Other requests hold the memory that this one needs. It may be sent again."""
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        detail = "other requests hold the memory that this one needs; send it again"
+        super().__init__(detail, headers={"Retry-After": str(retry_after_seconds)})
+
+
 STATUS: dict[type[Exception], HTTPStatus] = {
     Malformed: HTTPStatus.BAD_REQUEST,
     Unauthenticated: HTTPStatus.UNAUTHORIZED,
@@ -175,6 +184,7 @@ STATUS: dict[type[Exception], HTTPStatus] = {
     UnsupportedMediaType: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
+    Busy: HTTPStatus.SERVICE_UNAVAILABLE,
     store.NotFound: HTTPStatus.NOT_FOUND,
     store.Gone: HTTPStatus.GONE,
     store.Conflict: HTTPStatus.CONFLICT,

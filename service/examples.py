@@ -90,6 +90,8 @@ FIT: dict[str, Any] = {
         "eta_seconds": 1.2,
     },
     "n_fits": 1,
+    "n_units": 4,
+    "estimated_seconds": 0.2,
     "attempts": 1,
     "recoveries": 0,
     "started_at": AT,

@@ -85,11 +85,15 @@ class DataIn(BaseModel):
     feature_names: list[str] | None = Field(default=None, description="One name a column.")
 
 
-class DatasetCreate(DataIn):
-    """A dataset as JSON."""
+class DatasetFields(BaseModel):
+    """What a dataset may say of itself."""
 
     name: Name | None = None
     metadata: Metadata | None = None
+
+
+class DatasetCreate(DatasetFields, DataIn):
+    """A dataset as JSON."""
 
 
 class TableCreate(RowsByName):
@@ -349,6 +353,8 @@ class FitOut(ResourceOut):
     permute_labels: int | None = Field(description="The seed of a fit to permuted labels; null of all others.")
     progress: Progress
     n_fits: int = Field(description="How often the whole fit is run at the most, validation included: what it costs.")
+    n_units: int | None = Field(description="Units of work, about, validation included; null of fits of 0.1.")
+    estimated_seconds: float | None = Field(description="How long one core would work on them, about.")
     attempts: int = Field(description="How often the fit was begun: 1, and one more for each retry.")
     recoveries: int = Field(description="Units of work taken over from a worker that was lost.")
     started_at: datetime | None

@@ -28,10 +28,16 @@ class ServiceSettings(Settings):
     requests_per_second: float = setting(1000.0, "Requests per key, by all processes. Zero means no limit.")
     max_body_bytes: int = setting(128 * 1024 * 1024, "The largest body, as sent and as decompressed.")
     max_upload_bytes: int = setting(1024**3, "The same for a dataset that is not JSON, which is not held in memory.")
+    max_bytes_in_flight: int = setting(
+        512 * 1024 * 1024, "What requests may hold in memory together, as they unfold; see operations.md."
+    )
     max_rows: int = setting(10_000_000, "The most rows of one body.")
     max_columns: int = setting(200_000, "The most columns of one body.")
     max_starts: int = setting(1_000, "The most starts of one fit.")
     max_units: int = setting(20_000, "The most units of work of one fit, its validation included.")
+    max_estimated_seconds: float = setting(
+        86_400.0, "The most seconds of one core that a fit may be estimated to take."
+    )
     max_time_budget_seconds: float = setting(86_400.0, "The longest time budget of one fit.")
     max_connections: int = setting(
         4096, "Connections of one process; beyond, the one that waits longest goes.", least=1

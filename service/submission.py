@@ -103,7 +103,8 @@ def dataset_of(ask: Ask, store: Store, tenant: str) -> DatasetRecord:
 def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> FitSubmission:
     """What is submitted, once it is known to fit the dataset and the limits."""
     params = ask.params.model_dump(mode="json")
-    errors = list(misfits(params, dataset, settings)) or list(excess(ask, settings))
+    work = work_of(ask, dataset)
+    errors = list(misfits(params, dataset, settings)) or list(excess(work, settings))
     if errors:
         raise Invalid(errors)
     fit = ask.fit
@@ -118,22 +119,44 @@ def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> Fit
         permute_labels=fit.permute_labels,
         n_starts=params.get("n_starts"),
         time_budget_seconds=budget,
+        n_units=work.n_units,
+        estimated_seconds=work.estimated_seconds,
         name=fit.name,
         metadata=fit.metadata,
         force=fit.force,
     )
 
 
-def excess(ask: Ask, settings: ServiceSettings) -> Iterator[FieldError]:
-    """More work than one fit may ask for: each number is sound by itself, and their product is not."""
-    validation = ask.fit.validation
-    n_fits = 1
+@dataclass(frozen=True)
+class Work:
+    """What a fit costs, as it is estimated before it begins."""
+
+    n_units: int
+    estimated_seconds: float
+
+
+def work_of(ask: Ask, dataset: DatasetRecord) -> Work:
+    """The units of a fit, and about how long one core works on them."""
+    validation, method = ask.fit.validation, METHODS[ask.method]
+    n_fits, share = 1, 1.0
     if validation is not None:
-        n_fits = Validation(**validation.model_dump()).n_fits(validation.folds * validation.repeats)
-    n_units = n_fits * METHODS[ask.method].n_units(ask.params)
-    if n_units > settings.max_units:
-        detail = f"the fit would take about {n_units:,} units of work, more than the limit of {settings.max_units:,}"
-        yield FieldError("", detail, "ask for fewer permutations, bootstraps, repeats, folds, starts or gammas")
+        described = Validation(**validation.model_dump())
+        n_fits = described.n_fits(validation.folds * validation.repeats)
+        share = described.share_of_model
+    seconds = method.estimated_seconds(ask.params, dataset.class_counts, dataset.n_features)
+    return Work(n_fits * method.n_units(ask.params), seconds / share)
+
+
+def excess(work: Work, settings: ServiceSettings) -> Iterator[FieldError]:
+    """More work than one fit may ask for: each number is sound by itself, and their product is not."""
+    fix = "ask for fewer permutations, bootstraps, repeats, folds, starts or gammas"
+    if work.n_units > settings.max_units:
+        limit = f"more than the limit of {settings.max_units:,}"
+        yield FieldError("", f"the fit would take about {work.n_units:,} units of work, {limit}", fix)
+    if work.estimated_seconds > settings.max_estimated_seconds:
+        limit = f"more than the limit of {settings.max_estimated_seconds:,.0f}"
+        detail = f"the fit would take about {work.estimated_seconds:,.0f} seconds of one core, {limit}"
+        yield FieldError("", detail, f"{fix}; or fit a sample of the rows")
 
 
 def misfits(params: dict[str, Any], dataset: DatasetRecord, settings: ServiceSettings) -> Iterator[FieldError]:

@@ -9,13 +9,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from melm.density.bulk import Bulk
+from melm.density.bulk import MAX_POINTS, MAX_POINTS_IN_ALL, Bulk
 from melm.density.kernels import Kernels
 from melm.density.together import Together
 from melm.typing import Array, ShouldStop, never
 
 FEW_PAIRS = 2**14  # rows times queries up to which all classes are summed at once
 EXACT_PAIRS = 2**24  # rows times queries up to which kernels are summed one by one: about a tenth of a second
+COPIES = 4  # of the rows of a class: as given, whitened, together with other classes, and in a tree
 GRID_COMPONENTS = 3  # beyond, grids grow faster than pairs
 
 
@@ -82,12 +83,20 @@ class ClassDensities:
             codes.append(np.full(len(Z), code))
         return np.concatenate(codes), self._posteriors(np.concatenate(joined))
 
+    @property
+    def n_bytes(self) -> int:
+        """What the densities take in memory now, with all that was prepared for predictions."""
+        own = int(sum(rows.nbytes for rows in self.rows))
+        estimates: list[_Estimate] = self.__dict__.get("_estimates", [])
+        grids: list[Bulk | None] = [estimate.__dict__.get("_bulk") for estimate in estimates]
+        return own * (COPIES if estimates else 1) + sum(grid.spectrum.nbytes for grid in grids if grid is not None)
+
     @cached_property
     def _estimates(self) -> list[_Estimate]:
         """Prepared once: for a single row this costs more than the density itself."""
         weights: Sequence[Array | None] = self.weights or [None] * len(self.rows)
         return [
-            _Estimate(Kernels.prepare(rows, S, share))
+            _Estimate(Kernels.prepare(rows, S, share), min(MAX_POINTS, MAX_POINTS_IN_ALL // len(self.rows)))
             for rows, S, share in zip(self.rows, self.smoothing, weights, strict=True)
         ]
 
@@ -112,6 +121,7 @@ class _Estimate:
     """The density of one class, by the cheaper way."""
 
     kernels: Kernels
+    max_points: int  # of its grid
 
     def log_density(self, Z: Array, should_stop: ShouldStop) -> Array:
         Q = Z @ self.kernels.basis
@@ -133,4 +143,4 @@ class _Estimate:
 
     @cached_property
     def _bulk(self) -> Bulk | None:
-        return Bulk.prepare(self.kernels)
+        return Bulk.prepare(self.kernels, self.max_points)

@@ -18,6 +18,7 @@ from melm.objective.potential.transform import Modes, Nonuniform, Spectrum
 from melm.typing import Array
 
 MAX_POINTS = 2**21  # of a grid that is kept with a model: 32 MiB
+MAX_POINTS_IN_ALL = 2**24  # of the grids of all classes
 TOLERANCES = {1: 1e-12, 2: 1e-12, 3: 1e-9}  # relative to the peak, by components
 NO_ROWS = np.empty(0, dtype=np.intp)
 RESOLVED = 100  # a density is trusted down to this many times the tolerance
@@ -36,10 +37,10 @@ class Bulk:
     far: Kernels | None  # of the few rows that the grid leaves out
 
     @classmethod
-    def prepare(cls, kernels: Kernels) -> Bulk | None:
+    def prepare(cls, kernels: Kernels, max_points: int = MAX_POINTS) -> Bulk | None:
         """From a class's kernels; None where the grid would be too large."""
         grid = density_grid(kernels.rows, TOLERANCES[kernels.rows.shape[1]])
-        if grid is None or np.prod(2 * np.array(grid.modes) + 1) > MAX_POINTS:
+        if grid is None or np.prod(2 * np.array(grid.modes) + 1) > max_points:
             return None
         n_rows, n_components = kernels.rows.shape
         weights = np.full(n_rows, 1 / n_rows) if kernels.weights is None else kernels.weights

@@ -77,6 +77,11 @@ class Method(ABC, Generic[P]):
         """About how many units a fit has, without its validation. The polish of a few starts comes on top."""
         return 1
 
+    def estimated_seconds(self, parameters: P, counts: Sequence[int], n_features: int) -> float:
+        """About how long one core works on a fit, without its validation, to rows of classes of these sizes."""
+        n_rows = sum(counts)
+        return 0.05 + 1e-9 * n_rows * n_features * min(n_rows, n_features)
+
     @abstractmethod
     def plan(self, data: Labeled, parameters: P, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         """The fit on the rows that the resamples leave; `name` begins the names of its units."""

@@ -7,17 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from melm.data.labeled import Labeled
+from melm.density import GRID_COMPONENTS
 from melm.estimator import MELM
 from melm.fitting import GAMMA_FOLDS, GAMMAS, Fitting
 from melm.methods.base import Method, Parameters, PositiveNumber
 from melm.model import Model
+from melm.objective.potential.pairs import pairwise_cost
 from melm.plan import Plan, Resamples, Result, Unit
+from melm.search.climb import RACE_EVALUATIONS
 from melm.search.path import RIDGES
 from melm.search.preview import Preview, preview
+from melm.search.race import CLIMB_EVALUATIONS, POLISH_EVALUATIONS
 from melm.search.regularization import FOLDS
+from melm.search.sample import sample_sizes
+
+PATH_EVALUATIONS = 300  # typical of a unit that climbs a path,
+CLIMBED = 4  # of the starts that climb on larger samples,
+GRID_SECONDS = 2e-3  # and of the grid of a class
 
 
 class MelmParameters(Parameters):
@@ -69,6 +79,25 @@ class MelmMethod(Method[MelmParameters]):
             return (1 + FOLDS) * n_gammas * (len(RIDGES) if parameters.ridge == "auto" else 1)
         n_searches = 1 if n_gammas == 1 else 1 + n_gammas * GAMMA_FOLDS
         return n_searches * parameters.n_starts
+
+    def estimated_seconds(self, parameters: MelmParameters, counts: Sequence[int], n_features: int) -> float:
+        if parameters.regularization is not None:
+            return self.n_units(parameters) * PATH_EVALUATIONS * self._evaluation(parameters, counts, n_features)
+        *samples, n_rows = sample_sizes(sum(counts))
+        sizes = [*samples, n_rows]
+        n_evaluations = [parameters.n_starts * (RACE_EVALUATIONS + POLISH_EVALUATIONS)]
+        n_evaluations += [CLIMBED * CLIMB_EVALUATIONS] * len(samples)
+        n_searches = self.n_units(parameters) / parameters.n_starts
+        by_step = [[max(size * count // n_rows, 1) for count in counts] for size in sizes]
+        return n_searches * sum(
+            n * self._evaluation(parameters, drawn, n_features) for n, drawn in zip(n_evaluations, by_step, strict=True)
+        )
+
+    def _evaluation(self, parameters: MelmParameters, counts: Sequence[int], n_features: int) -> float:
+        """Of the divergence and its gradient, in seconds, on a grid of usual size or over all pairs of rows."""
+        n_rows, k = sum(counts), parameters.n_components
+        by_grid = GRID_SECONDS * len(counts) + n_rows * (1.5e-7 + 1.5e-9 * 8**k) if k <= GRID_COMPONENTS else np.inf
+        return 1e-9 * n_rows * n_features * k + min(by_grid, pairwise_cost(counts))
 
     def plan(self, data: Labeled, parameters: MelmParameters, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         model, _ = yield from self._fitting(data, parameters).plan(data, resamples, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
@@ -34,6 +36,9 @@ class Nca(DirectMethod[NcaParameters]):
     orthonormal = False
     common = True
     Parameters = NcaParameters
+
+    def estimated_seconds(self, parameters: NcaParameters, counts: Sequence[int], n_features: int) -> float:
+        return 2e-9 * parameters.max_iterations * sum(counts) ** 2 * (10 + n_features)
 
     def check(self, problem: Problem, parameters: NcaParameters) -> None:
         super().check(problem, parameters)

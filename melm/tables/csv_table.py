@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,12 @@ class CsvReader:
     def names(self) -> tuple[str, ...]:
         """The columns, once the header has come."""
         return tuple(self._columns)
+
+    @property
+    def n_texts(self) -> tuple[int, int]:
+        """How many different texts the columns hold so far, and how many characters these have."""
+        texts = [column for column in self._columns.values() if isinstance(column, _Text)]
+        return sum(column.n_values for column in texts), sum(column.n_characters for column in texts)
 
     def feed(self, chunk: bytes) -> None:
         """The next piece of the file."""
@@ -523,16 +530,24 @@ class _Text:
         self._missing = missing
         self._numbers = numbers  # what the column is after all, unless every cell is a whole number
         self._code_of: dict[str, int] = {}
+        self.n_characters = 0  # of all values
+
+    @property
+    def n_values(self) -> int:
+        """How many different values there are so far."""
+        return len(self._code_of)
 
     def take(self, cells: Any) -> Codes:
         """The next cells, blanks around them cut off."""
         encoded = pc.dictionary_encode(cells)
+        n_before = self.n_values
         codes = [
             NO_CATEGORY
             if value.strip() in self._missing
             else self._code_of.setdefault(value.strip(), len(self._code_of))
             for value in encoded.dictionary.to_pylist()
         ]
+        self.n_characters += sum(map(len, islice(reversed(self._code_of), self.n_values - n_before)))
         indices = pc.fill_null(encoded.indices, len(codes)).to_numpy(zero_copy_only=False)
         taken: Codes = np.array([*codes, NO_CATEGORY], np.int32)[indices]
         return taken

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-FIRST_ROWS = 1024
+FIRST_BYTES = 1 << 16
 
 
 class Stack:
@@ -33,7 +33,7 @@ class Stack:
             self._file.write(np.ascontiguousarray(block, self._rows.dtype).data)
         else:
             if n_rows > len(self._rows):
-                self._resize(max(n_rows + n_rows // 8, FIRST_ROWS))
+                self._resize(max(n_rows + n_rows // 8, FIRST_BYTES // max(row_bytes, 1)))
             self._rows[self._n_rows : n_rows] = block
         self._n_rows = n_rows
 

@@ -32,10 +32,20 @@ class CachedModel:
         """The model's id."""
         return self.record.id
 
+    @property
+    def n_bytes(self) -> int:
+        """What it takes in memory now: predictions prepare much that no file holds."""
+        return self.record.n_bytes + self.model.densities.n_bytes
+
     @cached_property
     def n_kernels(self) -> int:
         """How many kernels its densities sum."""
         return sum(map(len, self.model.densities.rows))
+
+    @cached_property
+    def answer_bytes(self) -> int:
+        """What the largest answer for one row takes: its label, and a probability of each class."""
+        return int(self.model.classes.dtype.itemsize) + 8 * len(self.model.classes)
 
 
 class ModelCache:
@@ -50,7 +60,6 @@ class ModelCache:
         self._clock = clock
         self._entries: OrderedDict[tuple[str, str], CachedModel] = OrderedDict()
         self._aliases: dict[tuple[str, str], str] = {}
-        self._n_bytes = 0
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -80,8 +89,15 @@ class ModelCache:
     def drop(self, tenant: str, model_id: str) -> None:
         """Forget a model."""
         with self._lock:
-            if entry := self._entries.pop((tenant, model_id), None):
-                self._n_bytes -= entry.record.n_bytes
+            self._entries.pop((tenant, model_id), None)
+
+    def trim(self) -> None:
+        """Forget the models that were used least recently, where all together have come to take too much."""
+        with self._lock:
+            n_bytes = sum(entry.n_bytes for entry in self._entries.values())
+            while n_bytes > self._max_bytes and len(self._entries) > 1:
+                _, oldest = self._entries.popitem(last=False)
+                n_bytes -= oldest.n_bytes
 
     def _resolve(self, tenant: str, id_or_alias: str) -> str:
         try:
@@ -111,9 +127,6 @@ class ModelCache:
         entry = CachedModel(record, model_file.load(data), self._clock())
         self.drop(tenant, model_id)
         with self._lock:
-            self._n_bytes += record.n_bytes
             self._entries[tenant, model_id] = entry
-            while self._n_bytes > self._max_bytes and len(self._entries) > 1:
-                _, oldest = self._entries.popitem(last=False)
-                self._n_bytes -= oldest.record.n_bytes
+        self.trim()
         return entry

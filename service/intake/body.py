@@ -18,6 +18,7 @@ from service.errors import (
     UnsupportedMediaType,
     UploadTimeout,
 )
+from service.intake.memory import hold
 from service.intake.wording import as_field_errors
 
 M = TypeVar("M", bound=BaseModel)
@@ -28,7 +29,10 @@ PACE_BYTES = 16 << 20  # for each of these a body may take as long again
 
 async def read_body(request: Request, limit_bytes: int, timeout_seconds: float) -> bytes:
     """The whole body."""
-    chunks = [chunk async for chunk in chunks_of(request, limit_bytes, timeout_seconds)]
+    chunks = []
+    async for chunk in chunks_of(request, limit_bytes, timeout_seconds):
+        hold(2 * len(chunk))  # once in pieces, once whole
+        chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 

@@ -21,6 +21,7 @@ from melm.tables.stack import Stack
 from service.errors import FieldError, Invalid, Malformed
 from service.intake.formats import CODECS, Codec
 from service.intake.formats.table import SPILL_BYTES
+from service.intake.memory import hold
 from service.intake.table_query import get_options
 from service.intake.upload import room
 from service.intake.wording import as_field_errors
@@ -149,6 +150,7 @@ class UploadForm:
     def _take_data(self, data: bytes, start: int, end: int) -> None:
         if self._is_in_file:
             self._head += data[start : min(end, start + HEAD_BYTES - len(self._head))]
+            hold(min(end - start, max(SPILL_BYTES - self.n_bytes, 0)))
             self.content.append(np.frombuffer(data, np.uint8, end - start, start)[:, None])
             self.file_hash.update(data[start:end])
             self.n_bytes += end - start

@@ -14,6 +14,8 @@ from service.intake.formats import Table
 from service.intake.formats.table import Array, cell_errors
 
 MIN_ROWS_PER_CLASS = 2
+MAX_NAME_LENGTH = 1_000
+MAX_NAME_CHARACTERS = 1 << 22  # of all columns
 
 
 def check_training_data(table: Table, pointer: str = "") -> tuple[Array, Array]:
@@ -65,7 +67,8 @@ def check_known_labels(y: Array | None, n_rows: int, classes: Array) -> Array:
         raise Invalid([FieldError("/y", "labels are missing", "send y, or name the label column by ?target=")])
     if len(y) != n_rows or not n_rows:
         raise Invalid([FieldError("/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")])
-    unknown = [label for label in np.unique(y).tolist() if label not in set(classes.tolist())]
+    known = set(classes.tolist())
+    unknown = [label for label in np.unique(y).tolist() if label not in known]
     if unknown:
         shown = ", ".join(map(repr, unknown[:10]))
         raise Invalid(
@@ -86,11 +89,22 @@ def name_errors(table: Table, pointer: str) -> Iterator[FieldError]:
     names = table.feature_names
     if names is None:
         return
+    yield from length_errors(names, f"{pointer}/feature_names")
     n_columns = table.X.shape[1]
     if len(names) != n_columns:
         yield FieldError(f"{pointer}/feature_names", f"there are {len(names)} names for {n_columns} columns")
     if len(set(names)) < len(names):
         yield FieldError(f"{pointer}/feature_names", "names are given twice", "give every column a name of its own")
+
+
+def length_errors(names: Sequence[str], pointer: str) -> Iterator[FieldError]:
+    """Names that are too long to be shown: they are part of every answer about a dataset."""
+    longest = max(map(len, names), default=0)
+    if longest > MAX_NAME_LENGTH:
+        yield FieldError(pointer, f"a name has {longest} characters, more than the limit of {MAX_NAME_LENGTH}")
+    if (n_characters := sum(map(len, names))) > MAX_NAME_CHARACTERS:
+        limit = f"more than the limit of {MAX_NAME_CHARACTERS}"
+        yield FieldError(pointer, f"the names have {n_characters} characters together, {limit}", "shorten them")
 
 
 def finite_errors(X: Array, pointer: str) -> list[FieldError]:

@@ -22,6 +22,7 @@ from service.intake.formats import table as tables
 from service.intake.formats.csv import CSV, as_field_error, with_lines
 from service.intake.formats.table import Array
 from service.intake.inspection import check_input
+from service.intake.memory import hold
 
 SHOWN_NAMES = 20
 MATRICES = [codecs.CODECS[f"application/{kind}"] for kind in ("json", "x-npy", "x-npz")]
@@ -196,6 +197,8 @@ def ids_of(table: Table, name: str | None) -> Array | None:
     """What the rows are called, where they say it."""
     if name is None or name not in table.names:
         return None
+    if table.is_text(name):
+        hold(4 * len(table) * max(map(len, table.text(name)[1]), default=0))
     if table.is_missing(name).any():
         return np.array(["" if cell is None else str(cell) for cell in table.cells(name)])
     return labels_of(table, name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from melm.data.blocks import blocks
 from melm.data.labeled import Labeled
@@ -26,7 +27,10 @@ from service.intake.formats import Codec, Limits
 from service.intake.formats.csv import CSV, PIECE_BYTES, TableReader, as_field_error, inspect_csv
 from service.intake.formats.excel import EXCEL, open_sheet
 from service.intake.formats.table import SPILL_BYTES, Array
-from service.intake.inspection import check_training_data
+from service.intake.inspection import check_training_data, length_errors
+from service.intake.memory import ROW_BYTES, hold, hold_unfolded
+from service.intake.wording import as_field_errors
+from service.schemas import DatasetFields
 from worker.store.errors import StoreFull
 from worker.store.labeled_rows import as_labeled
 from worker.store.records import ColumnRecord
@@ -79,9 +83,12 @@ class Reception:
         self._codec, self._limits, self._options = codec, limits, options
         self._csv = TableReader(limits, options) if codec is CSV and not is_dry and content is None else None
         self._bytes = Stack(1, np.uint8, SPILL_BYTES) if content is None else content
+        self._n_bytes = 0
 
     def take(self, piece: bytes) -> None:
         """The next piece."""
+        hold(min(len(piece), max(SPILL_BYTES - self._n_bytes, 0)))
+        self._n_bytes += len(piece)
         with room():
             if self._csv is not None:
                 self._csv.take(piece)
@@ -90,8 +97,8 @@ class Reception:
 
     def inspect(self, is_complete: bool = True) -> Reading:
         """What would be read, with everything that is odd about it."""
-        content = self._bytes.finish()[:, 0].data
         media_type = self._codec.media_type
+        content = self._whole()
         if self._codec is CSV:
             is_complete = is_complete and len(content) <= DRY_RUN_BYTES
             return inspect_csv(content[:DRY_RUN_BYTES], self._limits, self._options, is_complete)
@@ -113,12 +120,19 @@ class Reception:
         with room():
             if self._csv is not None:
                 return from_cells(Cells(self._csv.finish()), self._options)
-            content = self._bytes.finish()[:, 0].data
+            content = self._whole()
             cells = read_cells(self._codec.media_type, content, self._limits, self._options)
             if cells is not None:
                 return from_cells(cells, self._options)
             matrix = self._codec.decode(content, self._limits, self._options.target)
-            return Upload(*check_training_data(matrix), matrix.feature_names, fields=matrix.fields)
+            hold(ROW_BYTES * len(matrix.X))
+            return Upload(*check_training_data(matrix), matrix.feature_names, fields=check_fields(matrix.fields))
+
+    def _whole(self) -> memoryview:
+        """The body, once all of it has come."""
+        content: memoryview = self._bytes.finish()[:, 0].data
+        hold_unfolded(self._codec.media_type, content)
+        return content
 
 
 @contextmanager
@@ -140,6 +154,9 @@ def read_upload(codec: Codec, content: bytes, limits: Limits, options: ReadOptio
 
 def from_cells(cells: Cells, options: ReadOptions) -> Upload:
     """A table, sorted by the roles of its columns."""
+    if errors := list(length_errors(cells.table.names, "")):
+        raise Invalid(errors)
+    hold_text(cells.table, options.target)
     reading = read_roles("", cells.table, with_roles(options, cells), labels=cells.y)
     if reading.errors or reading.content is None:
         raise Invalid(map(as_field_error, reading.errors))
@@ -147,9 +164,24 @@ def from_cells(cells: Cells, options: ReadOptions) -> Upload:
         as_upload(reading.content),
         info=reading.content.info,
         columns=describe(reading),
-        fields=cells.fields,
+        fields=check_fields(cells.fields),
         n_unlabeled=reading.n_unlabeled,
     )
+
+
+def check_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a JSON body says beside the rows, within the bounds of a name and of metadata."""
+    try:
+        DatasetFields.model_validate(fields)
+    except ValidationError as error:
+        raise Invalid(as_field_errors(error.errors(), fields, DatasetFields)) from None
+    return fields
+
+
+def hold_text(table: Table, name: str | None) -> None:
+    """Count a column of text that becomes an array, which takes as much for each value as for the longest."""
+    if name is not None and table.is_text(name):
+        hold(4 * len(table) * max(map(len, table.text(name)[1]), default=0))
 
 
 def with_roles(options: ReadOptions, cells: Cells) -> ReadOptions:

@@ -48,14 +48,24 @@ class HeavyWork:
                 await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
                 gone.cancel()
             if not task.done():
+                await self._abandon(task, job)
                 raise Malformed("the client has gone")
             return task.result()
         except Stopped:
             raise TooMuchWork(self._deadline_seconds) from None
-        finally:
+        except asyncio.CancelledError:
             job.is_wanted = False
-            if not job.has_begun:
-                task.cancel()
+            task.cancel()
+            raise
+
+    async def _abandon(self, task: asyncio.Task[T], job: _Job) -> None:
+        """Nobody wants the work any more. What has begun holds memory until it stops, and the request lasts as long."""
+        job.is_wanted = False
+        if not job.has_begun:
+            task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # it was stopped, and nobody needs to hear of it
 
     async def _in_turn(self, tenant: str, work: Callable[[ShouldStop], T], job: _Job) -> T:
         self._n_waiting[tenant] += 1

@@ -12,6 +12,7 @@ from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import problems
+from service.intake.memory import Memory
 from service.operation import logs
 from service.operation.connections import Connection
 from service.operation.metrics import Metrics
@@ -33,10 +34,11 @@ QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few
 class Observation:
     """The outermost ASGI middleware, plain so that it costs little."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, log: logs.RequestLog) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, log: logs.RequestLog, memory: Memory) -> None:
         self._app = app
         self._metrics = metrics
         self._log = log
+        self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -62,7 +64,8 @@ class Observation:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_observed)
+            with self._memory.request():
+                await self._app(scope, receive, send_observed)
         except Exception as error:
             logger.exception("unexpected failure")
             if status == 0:

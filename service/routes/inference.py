@@ -20,6 +20,7 @@ from service.inference.direct_route import DirectResponse
 from service.inference.model_cache import CachedModel
 from service.intake.formats import CODECS, Answer, codec_for_answer, codec_for_body
 from service.intake.inspection import check_known_labels
+from service.intake.memory import hold
 from service.intake.rows import FOUND_OUT, Rows, read_rows, with_remarks
 from service.intake.table_query import CSV_PARAMETERS, TableQuery, parse_query, parse_raw
 from service.openapi import body, problems
@@ -30,6 +31,8 @@ router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 
 INLINE_BYTES = 4096  # bodies up to this size may be answered at once, where a thread would cost more than the work
 INLINE_WORK = 2**22  # bytes of a body times kernels of a model up to which they are: about a millisecond
+PRINTED = 4  # times as much as in memory, where numbers are written as text
+MATRICES = (CODECS["application/x-npy"], CODECS["application/x-npz"])
 WRITTEN = (CODECS["text/csv"], CODECS[EXCEL.media_type])  # whose reading a query may guide
 CHARSET = {"text/csv": "; charset=utf-8"}
 HEADERS = {kind: [(b"content-type", (kind + CHARSET.get(kind, "")).encode()), (b"vary", b"Accept")] for kind in CODECS}
@@ -57,6 +60,7 @@ async def respond(
 
     def work(cached: CachedModel, should_stop: ShouldStop = never) -> tuple[bytes, Answer]:
         rows = read_rows(reader, content, context.settings.limits, cached.model, written)
+        hold(len(rows.X) * cached.answer_bytes * (1 if writer in MATRICES else PRINTED))
         answer = with_remarks(ask(cached, rows, should_stop), rows, cached.model.id_name)
         if is_raw:
             answer = replace(answer, is_raw=True)
@@ -69,6 +73,7 @@ async def respond(
     else:
         cached = await run_in_threadpool(context.models.get, tenant, model_id)
         encoded, answer = await context.heavy.run(request, tenant, partial(work, cached))
+        context.models.trim()
     context.metrics.count_payload("out", writer.media_type, len(encoded))
     headers = [(b"melm-model-id", cached.id.encode()), *HEADERS[writer.media_type]]
     if answer.warnings:
@@ -182,6 +187,7 @@ async def score(
         cached = context.models.get(tenant, model_id)
         model = cached.model
         rows = read_rows(codec, content, context.settings.limits, model, table)
+        hold(len(rows.X) * cached.answer_bytes)
         y = check_known_labels(rows.y, len(rows.X), model.classes)
         return ScoreOut(
             model_id=cached.id,

@@ -18,16 +18,22 @@ N_UNREAD = 20  # requests for a large answer on each connection
 MOST_BYTES_EACH = 1 << 20
 
 
+def connected(url: str) -> socket.socket:
+    """A connection that takes in little by itself."""
+    address = urlsplit(url)
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect((address.hostname, address.port))
+    return connection
+
+
 @contextmanager
 def many(url: str, n: int, said: bytes) -> Iterator[list[socket.socket]]:
     """Connections that say something and then nothing more, and never read."""
-    address = urlsplit(url)
     with ExitStack() as stack:
         connections = []
         for _ in range(n):
-            connection = stack.enter_context(socket.socket())
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.connect((address.hostname, address.port))
+            connection = stack.enter_context(connected(url))
             connection.sendall(said)
             connections.append(connection)
         yield connections

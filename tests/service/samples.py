@@ -46,6 +46,13 @@ def npz(**arrays: npt.NDArray[Any]) -> bytes:
     return stream.getvalue()
 
 
+def deflated_npz(**arrays: npt.NDArray[Any]) -> bytes:
+    """Arrays as npz, compressed."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, allow_pickle=False, **arrays)
+    return stream.getvalue()
+
+
 def fit(client: httpx2.Client, body: dict[str, Any], wait_seconds: int = 60) -> dict[str, Any]:
     """Submit a fit and wait for its end."""
     response = client.post("/v1/fits", json=body, headers={"Prefer": f"wait={wait_seconds}"})

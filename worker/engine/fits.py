@@ -58,6 +58,10 @@ class Fits:
             meta["permute_labels"] = str(submission.permute_labels)
         if submission.n_starts is not None:
             meta["n_starts"] = str(submission.n_starts)
+        if submission.n_units is not None:
+            meta["estimated_units"] = str(submission.n_units)
+        if submission.estimated_seconds is not None:
+            meta["estimated_seconds"] = f"{submission.estimated_seconds:.3g}"
         if submission.time_budget_seconds is not None:
             meta["time_budget_ms"] = str(milliseconds(submission.time_budget_seconds))
         if settings.fit_lifetime_seconds:
@@ -208,6 +212,8 @@ def fit_record(id: str, values: Mapping[bytes, bytes]) -> FitRecord:
             "error": FitError.model_validate_json(text["error"]) if "error" in text else None,
             "model_id": text.get("model_id"),
             "permute_labels": text.get("permute_labels"),
+            "n_units": text.get("estimated_units"),
+            "estimated_seconds": text.get("estimated_seconds"),
             **times,
         }
     )

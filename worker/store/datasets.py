@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int32]
 BLOCK_BYTES = 4 << 20
+PAGE_BYTES = 4 << 20  # of the records of a page
 UNFINISHED_SECONDS = 60  # after its last block, a dataset that was never finished vanishes
 
 
@@ -173,9 +175,12 @@ class Datasets:
     def page(self, tenant: str, *, limit: int = 20, cursor: str | None = None) -> Page[DatasetRecord]:
         """Some of the datasets, newest first."""
         ids = self._connection.page_ids(key(tenant, "datasets"), limit, cursor)
-        values = self._connection.call("MGET", *(key(tenant, "dataset", id) for id in ids[:limit])) if ids else []
+        names = [key(tenant, "dataset", id) for id in ids[:limit]]
+        sizes = accumulate(self._connection.call_many([("STRLEN", name) for name in names]))
+        shown = max(sum(size <= PAGE_BYTES for size in sizes), 1)  # names of many columns make a record large
+        values = self._connection.call("MGET", *names[:shown]) if ids else []
         records = [DatasetRecord.model_validate_json(value) for value in values if value is not None]
-        following = ids[limit - 1] if len(ids) > limit else None
+        following = ids[shown - 1] if len(ids) > shown else None
         return Page(data=records, next_cursor=following)
 
     def delete(self, tenant: str, id: str, *, reason: str = "deleted") -> None:

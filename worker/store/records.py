@@ -113,6 +113,8 @@ class FitRecord(Resource):
     error: FitError | None
     model_id: str | None
     permute_labels: int | None = None  # the seed of a fit to permuted labels, which no list shows
+    n_units: int | None = None  # about how many it was estimated to take,
+    estimated_seconds: float | None = None  # and for how long one core would work on them
 
     @property
     def is_active(self) -> bool:
@@ -176,6 +178,8 @@ class FitSubmission(Record):
     permute_labels: int | None = None
     n_starts: int | None = None
     time_budget_seconds: float | None = None
+    n_units: int | None = None  # estimates
+    estimated_seconds: float | None = None
     name: str | None = None
     metadata: dict[str, str] = Field(default_factory=dict)
     force: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -29,9 +29,11 @@ from service.intake.formats.table import (
     as_features,
     check_size,
 )
+from service.intake.memory import COLUMN_BYTES, DISTINCT_BYTES, ROW_BYTES, hold
 
 PIECE_BYTES = 1 << 20
 SNIFFED = 100_000  # characters
+DELIMITERS = (b",", b";", b"\t", b"|")
 ROW = re.compile(r"row index (\d+)")
 FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -43,19 +45,33 @@ class TableReader:
         self._limits = limits
         with explained():
             self._reader = CsvReader(options, SPILL_BYTES, limits.columns)
+        self._n_held = 0
+        self._has_header = False
 
     def take(self, piece: bytes) -> None:
         """The next piece."""
+        if not self._has_header:
+            line, *rest = piece.lstrip(b"\r\n").splitlines()[:2] or [b""]
+            hold(COLUMN_BYTES * max(map(line.count, DELIMITERS)))
+            self._has_header = bool(rest)
         with explained():
             self._reader.feed(piece)
+        self._hold()
         check_size(self._reader.n_rows, len(self._reader.names), self._limits)
 
     def finish(self) -> melm.tables.table.Table:
         """Columns of numbers and of text, with gaps."""
         with explained():
             table = self._reader.finish()
+        self._hold()
         check_size(len(table), len(table.names), self._limits)
         return table
+
+    def _hold(self) -> None:
+        n_values, n_characters = self._reader.n_texts
+        n_bytes = ROW_BYTES * self._reader.n_rows + DISTINCT_BYTES * n_values + n_characters
+        hold(n_bytes - self._n_held)
+        self._n_held = n_bytes
 
 
 @contextmanager
@@ -117,19 +133,30 @@ def as_field_error(problem: Problem) -> FieldError:
 
 def with_lines(errors: Iterable[FieldError], content: Content, options: ReadOptions) -> list[FieldError]:
     """Errors of rows, with the lines on which these begin. Rows may hold line breaks, and empty lines are no rows."""
-    text = bytes(content).decode(options.encoding or "utf-8-sig", "replace")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sniff(text[:SNIFFED], options.delimiter).delimiter)
-    lines, line = [], 1
+    errors = list(errors)
+    wanted = {int(found[1]) for error in errors if (found := ROW.match(error.detail))}
+    if not wanted:
+        return errors
+    text = io.TextIOWrapper(io.BytesIO(content), options.encoding or "utf-8-sig", "replace", newline="")
+    delimiter = sniff(text.read(SNIFFED), options.delimiter).delimiter
+    text.seek(0)
+    reader = csv.reader(text, delimiter=delimiter)
+    last, lines, line, row = max(wanted), {}, 1, -1  # the header is no row
     with suppress(csv.Error):
         for cells in reader:
-            lines += [line] if cells else []
+            if cells:
+                if row in wanted:
+                    lines[row] = line
+                if row == last:
+                    break
+                row += 1
             line = reader.line_num + 1
-    return [_with_line(error, lines[1:]) for error in errors]
+    return [_with_line(error, lines) for error in errors]
 
 
-def _with_line(error: FieldError, lines: list[int]) -> FieldError:
+def _with_line(error: FieldError, lines: Mapping[int, int]) -> FieldError:
     found = ROW.match(error.detail)
-    if found is None or int(found[1]) >= len(lines):
+    if found is None or int(found[1]) not in lines:
         return error
     row = int(found[1])
     detail = error.detail.replace(found[0], place_of(row, lines[row]), 1)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from melm.tables.problem import place_of
 from service.errors import FieldError, Invalid, escape, grouped
+from service.intake.memory import hold
 
 Array: TypeAlias = npt.NDArray[Any]
 Content: TypeAlias = bytes | memoryview  # a body in memory, or mapped
@@ -122,7 +123,7 @@ def labels_of(values: Labels, pointer: str = "/y") -> Array:
             raise Invalid([FieldError(pointer, "a label does not fit 64 bits", "send it as text")])
         return np.asarray(values, dtype=np.int64)
     if kinds == {str}:
-        check_lengths(map(str, values), pointer)
+        hold(4 * len(values) * check_lengths(map(str, values), pointer))
         return np.asarray(values, dtype=np.str_)
     if kinds == {bool}:
         return np.asarray(values, dtype=np.bool_)
@@ -132,12 +133,13 @@ def labels_of(values: Labels, pointer: str = "/y") -> Array:
     raise Invalid([FieldError(pointer, f"labels mix {names}", "send labels of one kind")])
 
 
-def check_lengths(labels: Iterable[str], pointer: str = "/y") -> None:
-    """Refuse labels that are no names."""
+def check_lengths(labels: Iterable[str], pointer: str = "/y") -> int:
+    """Refuse labels that are no names; answers how long the longest is."""
     longest = max(map(len, labels), default=0)
     if longest > MAX_LABEL_LENGTH:
         detail = f"a label has {longest} characters, which is more than the limit of {MAX_LABEL_LENGTH}"
         raise Invalid([FieldError(pointer, detail)])
+    return longest
 
 
 def cell_errors(cells: Iterable[tuple[int, int | str, str, str]], pointer: str, fix: str) -> list[FieldError]:

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
@@ -28,6 +29,7 @@ from melm.tables.excel import ExcelError, NotExcel, to_csv
 from melm.tables.table import NO_CATEGORY, Table
 from service.errors import FieldError, Invalid, Malformed, escape
 from service.intake.formats.table import SPILL_BYTES, Content, Limits, check_size
+from service.intake.memory import hold
 from service.intake.sandbox.child import MAX_REPLY_BYTES, READERS, Task
 from service.intake.sandbox.forker import LENGTH_BYTES
 from worker.store.errors import StoreUnavailable
@@ -119,9 +121,17 @@ class Sandbox:
             max_columns=limits.columns,
             max_cells=limits.cells,
         )
-        with self._free, unnamed_file(n_bytes) as source, unnamed_file(n_bytes) as output:
+        with self._free, unnamed_file(n_bytes) as source:
             write_all(source, body)
-            yield output, check_reply(self._patiently(task, source, output), task, limits)
+            # A small body may unfold to a large table, and a child sees its size first: such a table goes to the disk.
+            for n_output_bytes, max_cells in ((n_bytes, SPILL_BYTES // 8), (SPILL_BYTES + 1, limits.cells)):
+                with unnamed_file(n_output_bytes) as output:
+                    part = replace(task, max_cells=min(max_cells, limits.cells))
+                    reply = check_reply(self._patiently(part, source, output), part, limits)
+                    if reply.oversized is None:
+                        yield output, reply
+                        return
+            raise nonsense()
 
     @property
     def warm_pid(self) -> int | None:
@@ -262,6 +272,7 @@ def read_table(output: int, place: tuple[int, int], limits: Limits) -> Table:
     begin, end = place
     if not 0 <= begin < end <= os.fstat(output).st_size:
         raise nonsense()
+    hold(min(begin, SPILL_BYTES) + 2 * (end - begin))
     if hasattr(fcntl, "F_ADD_SEALS"):
         with suppress(OSError):  # a file on the disk has none; the child is dead either way
             fcntl.fcntl(output, fcntl.F_ADD_SEALS, sum(getattr(fcntl, name) for name in SEALS))
