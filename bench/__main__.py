@@ -28,6 +28,7 @@ PARTS = {
         "earlier": "Against version 0.1",
         "tables": "Tables",
         "large": "Large data",
+        "wide": "Many features",
         "uploads": "Large data through the service",
         "service": "The service",
         "tenants": "Many tenants",

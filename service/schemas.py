@@ -127,6 +127,7 @@ class DatasetOut(ResourceOut):
     classes: list[Label]
     class_counts: list[int]
     constant_columns: list[int] = Field(description="Columns that never vary.")
+    n_nonzero: int | None = Field(description="Cells of a sparse matrix that are not zero; null of a dense one.")
     feature_names: list[str] | None
     columns: list[ColumnOut] | None = Field(description="All columns of a table with their roles; null of a matrix.")
 

@@ -33,6 +33,7 @@ class ServiceSettings(Settings):
     )
     max_rows: int = setting(10_000_000, "The most rows of one body.")
     max_columns: int = setting(200_000, "The most columns of one body.")
+    max_sparse_columns: int = setting(1_000_000, "The same for a sparse matrix.")
     max_starts: int = setting(1_000, "The most starts of one fit.")
     max_units: int = setting(20_000, "The most units of work of one fit, its validation included.")
     max_estimated_seconds: float = setting(
@@ -61,4 +62,4 @@ class ServiceSettings(Settings):
     @cached_property
     def limits(self) -> Limits:
         """How large a body may be."""
-        return Limits(self.max_body_bytes, self.max_rows, self.max_columns)
+        return Limits(self.max_body_bytes, self.max_rows, self.max_columns, sparse_columns=self.max_sparse_columns)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from melm.data.blocks import blocks, column_sums
+from melm.tables import sparse
 from melm.typing import Array, Matrix
 
 BETWEEN_BYTES = 2**25  # of what lies between two products, which are done for some columns at a time
@@ -22,14 +23,8 @@ def is_sparse(X: Matrix) -> bool:
 
 
 def canonical(X: Matrix) -> Matrix:
-    """A matrix as it is; a sparse one as CSR with every cell once, which is a copy only where it was otherwise."""
-    if not is_sparse(X):
-        return X
-    rows: Matrix = csr_array(X)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
+    """A matrix as it is; a sparse one as CSR with every cell once, which is a copy only where it was not."""
+    return csr_array(sparse.canonical(X)) if is_sparse(X) else X
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ class DivergenceStack:
         """`gammas` of the problems, or one for all."""
         rows, whitening = problems[0].rows, problems[0].whitening
         self._counts = rows.counts
-        self._rows = np.concatenate(rows.by_class).astype(np.float64, copy=False)  # (n, d)
-        self._to_features = whitening.to_features  # (d, r)
+        # Whitened, so that an evaluation has two products with rows and no more: they are few, and a copy is small.
+        self._rows = np.concatenate(rows.by_class).astype(np.float64, copy=False) @ whitening.to_features  # (n, r)
         self._shares = np.stack([np.concatenate(problem.rows.shares) for problem in problems])
         smoothing = []
         for index, problem in enumerate(problems):
@@ -58,7 +58,7 @@ class DivergenceStack:
         """
         n_stacked, n_dimensions, n_components = V.shape
         chosen = np.zeros(n_stacked, dtype=np.intp) if problems is None else np.asarray(problems, dtype=np.intp)
-        Z = (self._to_features @ V).swapaxes(1, 2) @ self._rows.T  # (s, k, n)
+        Z = V.swapaxes(1, 2) @ self._rows.T  # (s, k, n)
         smoothing = self._smoothing if len(self._smoothing) == 1 else self._smoothing[chosen]
         smoothed = (smoothing.reshape(len(smoothing), -1, n_dimensions) @ V).reshape(
             n_stacked, -1, n_dimensions, n_components
@@ -66,7 +66,7 @@ class DivergenceStack:
         sums = PairSums(Z, V.swapaxes(1, 2)[:, None] @ smoothed, self._shares[chosen], self._counts)
         divergences, slopes = self._soft_minimum(sums.log_values)
         through_rows, through_smoothing = sums.gradient(slopes)
-        gradients = self._to_features.T @ (through_rows @ self._rows).swapaxes(1, 2)
+        gradients = (through_rows @ self._rows).swapaxes(1, 2)
         by_class = smoothed @ through_smoothing
         for code in range(len(self._counts)):
             gradients += 2 * by_class[:, code]

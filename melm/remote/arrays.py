@@ -8,14 +8,19 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from melm.tables.sparse import arrays_of, canonical, is_sparse
+from melm.typing import Matrix
+
 Array: TypeAlias = npt.NDArray[Any]
 NPY = "application/x-npy"
 NPZ = "application/x-npz"
 LABEL_TYPES = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_, "U": np.str_}
 
 
-def as_rows(X: Any) -> Array:
-    """Numbers as the service takes them: float32 stays, everything else becomes float64."""
+def as_rows(X: Any) -> Matrix:
+    """Numbers as the service takes them: float32 stays, everything else becomes float64; a sparse matrix as CSR."""
+    if is_sparse(X):
+        return canonical(X if X.dtype == np.float32 else X.astype(np.float64))
     rows = np.asarray(X)
     dtype = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
     rows = np.ascontiguousarray(rows, dtype=dtype)
@@ -49,6 +54,13 @@ def write_npy(values: Array) -> bytes:
     stream = io.BytesIO()
     np.save(stream, values, allow_pickle=False)
     return stream.getvalue()
+
+
+def write_rows(X: Matrix, **others: Array) -> tuple[bytes, str]:
+    """Rows of `as_rows` as npy, or as npz where they are sparse or come with more; and which of the two it is."""
+    if is_sparse(X):
+        return write_npz(**arrays_of(X), **others), NPZ
+    return (write_npz(X=X, **others), NPZ) if others else (write_npy(X), NPY)
 
 
 def write_npz(**arrays: Array) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from melm.remote.arrays import NPZ, as_labels, as_rows, names_of, write_npz
+from melm.remote.arrays import as_labels, as_rows, names_of, write_rows
 from melm.remote.connection import Connection
 from melm.remote.records import Dataset, Reading
 from melm.remote.table_body import Rows, TableBody, file_body, table_body
@@ -97,6 +97,8 @@ class Datasets:
     ) -> Dataset:
         """Store labeled rows. A matrix that the service already has is recognized by its hash and not sent again.
 
+        A sparse matrix of SciPy is a matrix like any other, and is never filled.
+
         Lists of dictionaries, and data frames with text or missing values, are tables: their labels are `y` or the
         column `target`, and they take the options of `TableOptions`.
         """
@@ -109,8 +111,8 @@ class Datasets:
         digest = content_hash(rows, labels, names)
         for found in self._connection.get("/v1/datasets", content_hash=digest)["data"]:
             return Dataset.of(found)
-        arrays = {"X": rows, "y": labels} | ({} if names is None else {"feature_names": np.array(names, dtype=np.str_)})
-        return self._send(TableBody(write_npz(**arrays), NPZ), name, {})
+        others = {} if names is None else {"feature_names": np.array(names, dtype=np.str_)}
+        return self._send(TableBody(*write_rows(rows, y=labels, **others)), name, {})
 
     def upload_file(
         self, file: str | PathLike[str] | bytes, *, name: str | None = None, **options: Unpack[TableOptions]

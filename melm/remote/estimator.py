@@ -9,13 +9,14 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from melm.remote.arrays import Array
 from melm.remote.client import Client
 from melm.remote.models import Model
+from melm.typing import Matrix
 
 
 class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -85,9 +86,11 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.tolerance = tolerance
         self.random_state = random_state
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def fit(self, X: Matrix, y: npt.ArrayLike) -> Self:
         """Have the service find the projection of X that separates the classes of y, and their densities in it."""
-        rows, labels = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        rows, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
+        )
         check_classification_targets(labels)
         names = getattr(self, "feature_names_in_", None)
         client = connect(self.url, self.api_key)
@@ -104,17 +107,17 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.divergence_: float = found["card"]["in_sample"]["divergence"]
         return self
 
-    def transform(self, X: npt.ArrayLike) -> Array:
+    def transform(self, X: Matrix) -> Array:
         """The rows of X in the projected space (n_samples, n_components)."""
         rows = self._check(X)
         return self._model.transform(rows)
 
-    def predict(self, X: npt.ArrayLike) -> Array:
+    def predict(self, X: Matrix) -> Array:
         """The most probable class of each row."""
         rows = self._check(X)
         return self._model.predict(rows)
 
-    def predict_proba(self, X: npt.ArrayLike) -> Array:
+    def predict_proba(self, X: Matrix) -> Array:
         """P(class | row), columns in the order of `classes_`."""
         rows = self._check(X)
         return self._model.predict_proba(rows)
@@ -127,9 +130,14 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     def _n_features_out(self) -> int:
         return int(self.projection_.shape[1])
 
-    def _check(self, X: npt.ArrayLike) -> Array:
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check(self, X: Matrix) -> Matrix:
         check_is_fitted(self)
-        rows: Array = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        rows: Matrix = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return rows
 
     def _params(self) -> dict[str, Any]:

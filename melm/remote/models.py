@@ -159,12 +159,10 @@ def body_of(X: Rows, y: npt.ArrayLike | None = None) -> TableBody:
     if (table := table_body(X, y)) is not None:
         return table
     names = arrays.names_of(X)
-    found = {"X": arrays.as_rows(X)} | ({} if y is None else {"y": arrays.as_labels(y)})
+    others = {} if y is None else {"y": arrays.as_labels(y)}
     if names is not None:
-        found["feature_names"] = np.array(names, dtype=np.str_)
-    return (
-        TableBody(arrays.write_npy(found["X"]), NPY) if len(found) == 1 else TableBody(arrays.write_npz(**found), NPZ)
-    )
+        others["feature_names"] = np.array(names, dtype=np.str_)
+    return TableBody(*arrays.write_rows(arrays.as_rows(X), **others))
 
 
 def read_array(content: bytes) -> Array:

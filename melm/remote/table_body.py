@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from melm.remote.arrays import as_labels, names_of
 from melm.tables.files import HEAD_BYTES, JSON, format_of
+from melm.tables.sparse import SparseMatrix
 
 PIECE_BYTES = 1 << 20
 NUMBERS = (bool, int, float, np.number, np.bool_)
 
-Rows: TypeAlias = npt.ArrayLike | PathLike[str] | Sequence[Mapping[str, Any]]
+Rows: TypeAlias = npt.ArrayLike | SparseMatrix | PathLike[str] | Sequence[Mapping[str, Any]]
 
 
 class FilePieces:

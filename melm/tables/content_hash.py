@@ -12,6 +12,10 @@ X holds its columns of numbers, with the NaN of bits 7ff8000000000000 for gaps; 
 `shape` is that of X. After X come the codes of the columns of text (places in `categories`, -1 for gaps), row by row,
 as little-endian 32-bit integers.
 
+A sparse matrix has `"n_nonzero": m` in its header, the number of cells that are not zero. Instead of X come its rows in
+CSR form, columns in order: m values, m columns as little-endian 32-bit integers, and as n + 1 little-endian 64-bit
+integers where each row begins and the last one ends.
+
 Where a table has them, `"day_first": [...]`, `"time_names": [...]` and `"weights": [...]` stand in the header as well:
 columns of numbers that are days since 1970-01-01, and how much each row counts.
 """
@@ -25,6 +29,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from melm.tables.sparse import canonical, is_sparse
+from melm.typing import Matrix
 
 
 class TablePart(Protocol):
@@ -51,7 +58,7 @@ class TablePart(Protocol):
 
 
 def content_hash(
-    X: npt.NDArray[Any],
+    X: Matrix,
     y: npt.NDArray[Any],
     feature_names: Sequence[str] | None = None,
     part: TablePart | None = None,
@@ -64,6 +71,9 @@ def content_hash(
         "labels": y.tolist(),
         "shape": list(X.shape),
     }
+    if is_sparse(X):
+        X = canonical(X)
+        header["n_nonzero"] = X.nnz
     if part is not None:
         header |= {
             "categories": part.categories,
@@ -76,7 +86,11 @@ def content_hash(
         header |= {"time_names": part.time_names, "day_first": part.day_first} if part.time_names else {}
     digest = hashlib.sha256(json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
     digest.update(b"\n")
-    digest.update(np.ascontiguousarray(X, dtype).data)
+    if is_sparse(X):
+        for array, kind in ((X.data, dtype), (X.indices, "<i4"), (X.indptr, "<i8")):
+            digest.update(np.ascontiguousarray(array, kind).data)
+    else:
+        digest.update(np.ascontiguousarray(X, dtype).data)
     if part is not None:
         digest.update(np.ascontiguousarray(part.codes, "<i4").data)
     return f"sha256:{digest.hexdigest()}"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 HEADER_BYTES = 16_384  # more than any: they are multiples of 64 bytes, some 128 bytes long
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-KINDS = "fiubU"  # numbers, booleans and text
+KINDS = "fiubUS"  # numbers, booleans and text
 
 # NumPy reads a header by `ast`, which fails once in a while when a garbage collection lets another thread in.
 ONE_AT_A_TIME = threading.Lock()

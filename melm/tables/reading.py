@@ -213,9 +213,9 @@ def _settle_classes(
         detail = "labels are no whole numbers: a quantity has no classes"
         problems.append(Problem(detail, advice="send classes as text", member="y"))
         return content, 0
-    found, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    is_rare = (counts < MIN_ROWS_PER_CLASS)[inverse]
-    rare = found[counts < MIN_ROWS_PER_CLASS].tolist()
+    found, inverse = np.unique(labels, return_inverse=True)
+    is_rare = _are_rare(inverse, content.weights)[inverse]
+    rare = np.unique(labels[is_rare]).tolist()
     n_left_out = 0
     if rare and options.rare_classes == "drop":
         n_left_out = int(is_rare.sum())
@@ -224,20 +224,30 @@ def _settle_classes(
         content = replace(content, labels=np.where(is_rare, OTHER_CLASS, labels.astype(str)))
     if rare and options.rare_classes != "refuse":
         done = "left out" if options.rare_classes == "drop" else f"made one, {OTHER_CLASS!r}"
-        problems.append(Problem(f"{_shown(rare)}: {done}", column=target, level=Level.WARNING))
-        found, counts = np.unique(np.asarray(content.labels), return_counts=True)
-        rare = found[counts < MIN_ROWS_PER_CLASS].tolist()
+        problems.append(Problem(f"{_shown(rare, content.weights)}: {done}", column=target, level=Level.WARNING))
+        found, inverse = np.unique(np.asarray(content.labels), return_inverse=True)
+        rare = found[_are_rare(inverse, content.weights)].tolist()
     if len(found) < 2:
         detail = f"there is {len(found)} class, not 2 or more"
         problems.append(Problem(detail, advice="send rows of two classes", member="y"))
     if rare:
         fixes = (Fix("rare_classes", "drop", "to leave them out"), Fix("rare_classes", "merge", "to make them one"))
         advice = "add rows of these classes, or name another target where this is a quantity"
-        problems.append(Problem(_shown(rare), fixes, advice, member="y"))
+        problems.append(Problem(_shown(rare, content.weights), fixes, advice, member="y"))
     return content, n_left_out
 
 
-def _shown(rare: Sequence[Any]) -> str:
+def _are_rare(codes: npt.NDArray[np.intp], weights: npt.NDArray[np.float64] | None) -> npt.NDArray[np.bool_]:
+    """Which classes have too few rows. One row that counts twice is two; one that does not count is none."""
+    if weights is None:
+        return np.bincount(codes) < MIN_ROWS_PER_CLASS
+    return np.maximum(np.bincount(codes, weights > 0), np.bincount(codes, weights)) < MIN_ROWS_PER_CLASS
+
+
+def _shown(rare: Sequence[Any], weights: object) -> str:
+    if weights is not None:
+        few = f"fewer than {MIN_ROWS_PER_CLASS} rows that count"
+        return f"classes with {few}: {', '.join(repr(label)[:40] for label in rare[:SHOWN_PLACES])}"
     if len(rare) == 1:
         return f"class {rare[0]!r} has 1 row, fewer than {MIN_ROWS_PER_CLASS}"
     shown = ", ".join(repr(label)[:40] for label in rare[:SHOWN_PLACES]) + (", ..." if rare[SHOWN_PLACES:] else "")

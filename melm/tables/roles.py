@@ -257,7 +257,9 @@ def _weights(table: Table, name: str) -> npt.NDArray[np.float64]:
     weights = _numbers(table, name)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise RolesError([(name, f"row index {bad[0]}, column {name!r}: a weight is a finite number, 0 or more")])
+        raise RolesError([(name, f"row index {bad[0]}: a weight is a finite number, 0 or more")])
+    if not weights.any():
+        raise RolesError([(name, "all weights are 0")])
     return np.ascontiguousarray(weights)
 
 

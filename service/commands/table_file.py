@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from melm.model import Model
     from service.intake.rows import Rows
 
-UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize, are_for_own_files=True)
+UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize, are_for_own_files=True, sparse_columns=sys.maxsize)
 ROW_OPTIONS = ("missing", "drop_missing", "unlabeled", "rare_classes", "day_first")
 
 
@@ -91,7 +91,7 @@ class TableFile:
 
         rows = self.rows(model)
         try:
-            return rows, check_known_labels(rows.y, len(rows.X), model.classes)
+            return rows, check_known_labels(rows.y, rows.X.shape[0], model.classes)
         except Invalid as error:
             raise self._explain(error) from None
 

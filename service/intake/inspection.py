@@ -9,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.blocks import blocks
+from melm.tables.sparse import is_sparse
+from melm.typing import Matrix
 from service.errors import SHOWN_PLACES, FieldError, Invalid
 from service.intake.formats import Table
 from service.intake.formats.table import Array, cell_errors
 
 MIN_ROWS_PER_CLASS = 2
 MAX_NAME_LENGTH = 1_000
-MAX_NAME_CHARACTERS = 1 << 22  # of all columns
+MAX_NAME_CHARACTERS = 1 << 23  # of all columns: a million of them have names of seven characters
 
 
-def check_training_data(table: Table, pointer: str = "") -> tuple[Array, Array]:
+def check_training_data(table: Table, pointer: str = "") -> tuple[Matrix, Array]:
     """X and y of a table from which something can be learned."""
     if table.y is None:
         detail = "labels are missing"
@@ -27,7 +29,7 @@ def check_training_data(table: Table, pointer: str = "") -> tuple[Array, Array]:
         *size_errors(table.X, pointer),
         *name_errors(table, pointer),
         *finite_errors(table.X, pointer),
-        *label_errors(table.y, len(table.X), pointer),
+        *label_errors(table.y, table.X.shape[0], pointer),
     ]
     if not errors and is_constant(table.X).all():
         errors.append(FieldError(f"{pointer}/X", "all columns are constant", "send at least one column that varies"))
@@ -36,24 +38,30 @@ def check_training_data(table: Table, pointer: str = "") -> tuple[Array, Array]:
     return table.X, table.y
 
 
-def is_constant(X: Array) -> npt.NDArray[np.bool_]:
+def is_constant(X: Matrix) -> npt.NDArray[np.bool_]:
     """Which columns hold one value in all rows."""
+    if is_sparse(X):
+        same: npt.NDArray[np.bool_] = X.min(axis=0).toarray().ravel() == X.max(axis=0).toarray().ravel()
+        return same
     constant = np.ones(X.shape[1], bool)
     for block in blocks(*X.shape):
         constant &= (X[0] == X[block]).all(axis=0)
     return constant
 
 
-def check_input(table: Table, n_features: int, feature_names: Sequence[str] | None) -> Array:
+def check_input(table: Table, n_features: int, feature_names: Sequence[str] | None) -> Matrix:
     """X of rows that a model of `n_features` can answer for: its columns, by name where both have names."""
     X = table.X
     if feature_names is not None and table.feature_names is not None and table.feature_names != tuple(feature_names):
-        missing = [name for name in feature_names if name not in table.feature_names]
+        places = {name: index for index, name in enumerate(table.feature_names)}
+        missing = [name for name in feature_names if name not in places]
         if missing:
-            raise Invalid([FieldError("", f"columns are missing: {', '.join(missing)}")])
-        X = X[:, [table.feature_names.index(name) for name in feature_names]]
+            more = f" and {len(missing) - SHOWN_PLACES} more" if len(missing) > SHOWN_PLACES else ""
+            raise Invalid([FieldError("", f"columns are missing: {', '.join(missing[:SHOWN_PLACES])}{more}")])
+        X = X[:, [places[name] for name in feature_names]]
     # A sum of squares is finite unless a cell is not, or is so large that all are looked at one by one.
-    errors = [] if isfinite(np.vdot(X, X)) else finite_errors(X, "")
+    cells = X.data if is_sparse(X) else X
+    errors = [] if isfinite(np.vdot(cells, cells)) else finite_errors(X, "")
     if X.shape[1] != n_features:
         errors.append(FieldError("/X", f"rows have {X.shape[1]} values, the model takes {n_features}"))
     if errors:
@@ -77,7 +85,7 @@ def check_known_labels(y: Array | None, n_rows: int, classes: Array) -> Array:
     return y
 
 
-def size_errors(X: Array, pointer: str) -> Iterator[FieldError]:
+def size_errors(X: Matrix, pointer: str) -> Iterator[FieldError]:
     """A table without rows or without columns."""
     for size, noun in zip(X.shape, ("rows", "columns"), strict=True):
         if not size:
@@ -107,8 +115,13 @@ def length_errors(names: Sequence[str], pointer: str) -> Iterator[FieldError]:
         yield FieldError(pointer, f"the names have {n_characters} characters together, {limit}", "shorten them")
 
 
-def finite_errors(X: Array, pointer: str) -> list[FieldError]:
+def finite_errors(X: Matrix, pointer: str) -> list[FieldError]:
     """Cells that are NaN or infinite."""
+    if is_sparse(X):
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        rows = np.searchsorted(X.indptr, bad, side="right") - 1
+        found = zip(rows.tolist(), X.indices[bad].tolist(), map(str, X.data[bad]), strict=True)
+        return cell_errors(((*cell, "is not finite") for cell in found), f"{pointer}/X", "send a finite number")
     cells = (
         (block.start + row, column, str(X[block.start + row, column]), "is not finite")
         for block in blocks(*X.shape)

@@ -13,7 +13,9 @@ from melm.tables.kinds import as_times
 from melm.tables.options import ReadOptions
 from melm.tables.problem import Problem
 from melm.tables.roles import Role, RolesError, labels_of
+from melm.tables.sparse import is_sparse
 from melm.tables.table import Table
+from melm.typing import Matrix
 from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
 from service.intake import formats as codecs
 from service.intake.cells import read_cells
@@ -33,7 +35,7 @@ FOUND_OUT = ReadOptions()
 class Rows:
     """Rows as a model takes them, and what is to be said about them."""
 
-    X: Array
+    X: Matrix
     y: Array | None = None
     ids: Array | None = None
     warnings: tuple[str, ...] = ()
@@ -73,12 +75,14 @@ def from_matrix(matrix: codecs.Table, model: Model) -> Rows:
     """Numbers by position, or by name where both sides have names."""
     columns = model.columns
     if model.encoder is not None:
+        if is_sparse(matrix.X):
+            raise Invalid([FieldError("", "the model takes a table, not a sparse matrix", "send CSV, JSON or Parquet")])
         names = matrix.feature_names or columns
         if len(names) != matrix.X.shape[1]:
             raise Invalid([FieldError("/X", f"rows have {matrix.X.shape[1]} values, the model takes {len(columns)}")])
         return from_table(Table.of_numbers(matrix.X.astype(np.float64), names), model, matrix.y)
     X = check_input(matrix, len(columns), model.feature_names)
-    extra = [] if matrix.feature_names is None else [n for n in matrix.feature_names if n not in columns]
+    extra = names_beyond(matrix.feature_names or (), columns)
     return Rows(X, matrix.y, warnings=about_extra(extra) if model.feature_names else ())
 
 
@@ -110,7 +114,7 @@ def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, writt
 def from_table(table: Table, model: Model, y: Array | None) -> Rows:
     """The columns of the model out of a table, encoded."""
     columns = model.columns
-    missing = [name for name in columns if name not in table.names]
+    missing = names_beyond(columns, table.names)
     if missing:
         raise Invalid(
             FieldError(f"/{escape(name)}", f"the column {name!r} is missing", f"columns: {', '.join(columns[:50])}")
@@ -137,7 +141,7 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
         errors += cell_errors(table, column)
     if errors:
         raise Invalid(errors[:SHOWN_ERRORS])
-    extra = [name for name in table.names if name not in columns and name != model.id_name]
+    extra = [name for name in names_beyond(table.names, columns) if name != model.id_name]
     if model.encoder is None:
         X: Array = np.ascontiguousarray(table.select(columns).numbers)
     else:
@@ -180,6 +184,12 @@ def about_unseen(table: Table, column: CategoryColumn) -> list[str]:
     else:
         treated = "that no training row had, taken as none of the categories"
     return [f"The column {column.name!r} has values {treated}: {shown(unseen)}."]
+
+
+def names_beyond(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The names that are not among those known, in their order."""
+    among = set(known)
+    return [name for name in names if name not in among]
 
 
 def about_extra(names: list[str]) -> tuple[str, ...]:

@@ -18,8 +18,10 @@ from melm.tables.files import DRY_RUN_BYTES
 from melm.tables.options import ReadOptions
 from melm.tables.reading import Reading, read_roles
 from melm.tables.roles import Role, Sorted
+from melm.tables.sparse import is_sparse
 from melm.tables.stack import Stack
 from melm.tables.table import Table
+from melm.typing import Matrix
 from service.errors import FieldError, Invalid
 from service.intake import formats as codecs
 from service.intake.cells import Cells, read_cells
@@ -41,7 +43,7 @@ from worker.store.table_part import TablePart
 class Upload:
     """What the store keeps of a body."""
 
-    X: Array
+    X: Matrix
     y: Array
     feature_names: tuple[str, ...] | None
     part: TablePart | None = None
@@ -110,6 +112,8 @@ class Reception:
             options = with_roles(self._options, cells)
             return read_roles(media_type, cells.table, options, labels=cells.y, is_guessed=True)
         matrix = self._codec.decode(content, self._limits, None)
+        if is_sparse(matrix.X):
+            raise Invalid([FieldError("", "a sparse matrix is taken as it is: there is nothing to inspect")])
         table = Table.of_numbers(matrix.X, matrix.feature_names)
         roles = dict.fromkeys(table.names, Role.NUMERIC)  # of a matrix every column is a feature
         options = replace(self._options, columns=roles)

@@ -21,7 +21,8 @@ values. Every column has a role (`numeric`, `categorical`, `time`, `id`, `group`
 proposed from its values and shown with the reason in the summary; `columns` sets it. How CSV is written is found out;
 where that fails, parameters say it."""
 TABULAR = """The body may be JSON, `text/csv` with a header row, `application/x-npz` with arrays `X`, `y` and perhaps
-`feature_names`, `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`, as the Content-Type says; or
+`feature_names` (instead of `X` those that `scipy.sparse.save_npz` writes of a sparse matrix),
+`application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`, as the Content-Type says; or
 `multipart/form-data` with the file as a part and the parameters of the query as fields."""
 STORED_ONCE = "The same content is stored once: sending it again answers 200 with the dataset that is there."
 

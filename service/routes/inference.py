@@ -60,7 +60,7 @@ async def respond(
 
     def work(cached: CachedModel, should_stop: ShouldStop = never) -> tuple[bytes, Answer]:
         rows = read_rows(reader, content, context.settings.limits, cached.model, written)
-        hold(len(rows.X) * cached.answer_bytes * (1 if writer in MATRICES else PRINTED))
+        hold(rows.X.shape[0] * cached.answer_bytes * (1 if writer in MATRICES else PRINTED))
         answer = with_remarks(ask(cached, rows, should_stop), rows, cached.model.id_name)
         if is_raw:
             answer = replace(answer, is_raw=True)
@@ -187,11 +187,11 @@ async def score(
         cached = context.models.get(tenant, model_id)
         model = cached.model
         rows = read_rows(codec, content, context.settings.limits, model, table)
-        hold(len(rows.X) * cached.answer_bytes)
-        y = check_known_labels(rows.y, len(rows.X), model.classes)
+        hold(rows.X.shape[0] * cached.answer_bytes)
+        y = check_known_labels(rows.y, rows.X.shape[0], model.classes)
         return ScoreOut(
             model_id=cached.id,
-            n_rows=len(rows.X),
+            n_rows=rows.X.shape[0],
             warnings=list(rows.warnings) or None,
             classes=model.classes.tolist(),
             **scoring.score(model, rows.X, y, should_stop),

@@ -89,7 +89,7 @@ class DatasetFiles:
         finally:
             os.close(descriptor)
             Path(unfinished).unlink(missing_ok=True)
-        values.X.flags.writeable = False
+        values.protect()
         return values
 
     def _shrink(self, n_more: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from melm.tables.content_hash import content_hash
+from melm.tables.sparse import canonical, is_sparse
 from melm.tables.table import Table
+from melm.typing import Matrix
 from worker.store.connection import Connection, expiry, milliseconds, timestamp
 from worker.store.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, NotFound, StoreUnavailable
 from worker.store.identifier import new_id
@@ -36,14 +39,20 @@ UNFINISHED_SECONDS = 60  # after its last block, a dataset that was never finish
 class Values:
     """What a dataset holds; the part is there where a table holds more than numbers."""
 
-    X: Array
+    X: Matrix
     y: Array
     part: TablePart | None
 
     @property
     def n_bytes(self) -> int:
         """What they weigh, in memory or mapped."""
-        return self.X.nbytes + self.y.nbytes + (0 if self.part is None else self.part.n_bytes)
+        arrays = [*_arrays_of(self.X), self.y]
+        return sum(array.nbytes for array in arrays) + (0 if self.part is None else self.part.n_bytes)
+
+    def protect(self) -> None:
+        """Let nobody write to the values, which others may have mapped too."""
+        for array in _arrays_of(self.X):
+            array.flags.writeable = False
 
 
 def _in_memory(n_bytes: int) -> Bytes:
@@ -60,7 +69,7 @@ class Datasets:
     def create(
         self,
         tenant: str,
-        X: Array,
+        X: Matrix,
         y: Array,
         *,
         feature_names: Sequence[str] | None = None,
@@ -78,13 +87,17 @@ class Datasets:
         `columns` describes all its columns.
         A create that breaks off leaves nothing behind: blocks live for minutes only, until the last step keeps them.
         """
-        X = np.ascontiguousarray(X, X.dtype.newbyteorder("<"))
+        X = _in_store_order(X)
         settings = self._connection.settings
         now = self._connection.now()
         classes, counts = np.unique(y, return_counts=True)
         text_names = () if part is None else part.text_names
-        slices = list(_row_blocks(len(X), X.itemsize * X.shape[1] + 4 * len(text_names)))
-        constant = np.flatnonzero(np.all([(X[0] == X[rows]).all(axis=0) for rows in slices], axis=0))
+        if is_sparse(X):
+            slices = _sparse_blocks(X)
+            constant = np.flatnonzero(X.min(axis=0).toarray().ravel() == X.max(axis=0).toarray().ravel())
+        else:
+            slices = list(_row_blocks(len(X), X.itemsize * X.shape[1] + 4 * len(text_names)))
+            constant = np.flatnonzero(np.all([(X[0] == X[rows]).all(axis=0) for rows in slices], axis=0))
         if feature_names is not None and text_names:
             constant = np.array([j for j, n in enumerate(feature_names) if n not in text_names], int)[constant]
         record = DatasetRecord(
@@ -101,13 +114,15 @@ class Datasets:
             class_counts=counts.tolist(),
             constant_columns=constant.tolist(),
             feature_names=None if feature_names is None else list(feature_names),
-            n_bytes=X.nbytes + (0 if part is None else part.codes.nbytes),
+            n_bytes=sum(array.nbytes for array in _arrays_of(X)) + (0 if part is None else part.codes.nbytes),
             n_blocks=len(slices),
             columns=None if columns is None else list(columns),
             n_unlabeled=n_unlabeled,
             text_names=list(text_names),
             has_part=part is not None,
             info_hash=None if info is None else hash_of_info(info),
+            n_nonzero=X.nnz if is_sparse(X) else None,
+            first_rows=[rows.start for rows in slices] if is_sparse(X) else [],
         )
         existing = self.find(tenant, record.address) if idempotency is None else None
         if existing is not None:
@@ -202,12 +217,15 @@ class Datasets:
         try:
             labels = _present(self._connection.call("HGET", place, "labels"))
             room = make_room(n_value_bytes(record) + len(labels))
-            X, codes = _matrices(record, room)
-            n_read = 0
-            for rows, row_codes in self._blocks(tenant, record):
-                X[n_read : n_read + len(rows)] = rows
-                codes[n_read : n_read + len(rows)] = row_codes
-                n_read += len(rows)
+            if record.n_nonzero is None:
+                X, codes = _matrices(record, room)
+                n_read = 0
+                for rows, row_codes in self._blocks(tenant, record):
+                    X[n_read : n_read + len(rows)] = rows
+                    codes[n_read : n_read + len(rows)] = row_codes
+                    n_read += len(rows)
+            else:
+                n_read = _fill_sparse(record, room, (rows for rows, _ in self._blocks(tenant, record)))
             room[n_value_bytes(record) :] = np.frombuffer(labels, np.uint8)
         except (ValueError, EOFError):
             raise _damaged(record) from None
@@ -218,7 +236,12 @@ class Datasets:
     def blocks(self, tenant: str, record: DatasetRecord) -> Iterator[tuple[Array, Codes]]:
         """Numbers and codes block by block: a look at all rows that takes the memory of a few of them."""
         try:
-            yield from self._blocks(tenant, record)
+            for rows, codes in self._blocks(tenant, record):
+                if record.n_nonzero is None:
+                    yield rows, codes
+                else:
+                    for some in _row_blocks(rows.shape[0], rows.dtype.itemsize * rows.shape[1]):
+                        yield rows[some].toarray(), codes[some]
         except (ValueError, EOFError):
             raise _damaged(record) from None
 
@@ -250,24 +273,32 @@ class Datasets:
         n_texts = len(record.text_names)
         X = np.empty((len(rows), record.n_features - n_texts), record.dtype)
         codes = np.empty((len(rows), n_texts), np.int32)
-        row_bytes = X.itemsize * X.shape[1] + 4 * n_texts
+        begins = record.first_rows or range(0, record.n_rows, _rows_together(X.itemsize * X.shape[1] + 4 * n_texts))
         try:
-            for index, block in enumerate(_row_blocks(record.n_rows, row_bytes)):
-                here = np.flatnonzero((rows >= block.start) & (rows < block.stop))
+            for index, (begin, end) in enumerate(zip(begins, [*begins[1:], record.n_rows], strict=True)):
+                here = np.flatnonzero((rows >= begin) & (rows < end))
                 if len(here):
                     numbers, texts = self._block(tenant, record, index)
-                    X[here], codes[here] = numbers[rows[here] - block.start], texts[rows[here] - block.start]
+                    some = numbers[rows[here] - begin]
+                    X[here], codes[here] = (
+                        some if record.n_nonzero is None else some.toarray(),
+                        texts[rows[here] - begin],
+                    )
         except (ValueError, EOFError, IndexError):
             raise _damaged(record) from None
         return X, codes
 
-    def _blocks(self, tenant: str, record: DatasetRecord) -> Iterator[tuple[Array, Codes]]:
+    def _blocks(self, tenant: str, record: DatasetRecord) -> Iterator[tuple[Matrix, Codes]]:
         return (self._block(tenant, record, index) for index in range(record.n_blocks))
 
-    def _block(self, tenant: str, record: DatasetRecord, index: int) -> tuple[Array, Codes]:
+    def _block(self, tenant: str, record: DatasetRecord, index: int) -> tuple[Matrix, Codes]:
         place = key(tenant, "dataset", record.id, "blocks")
         file = io.BytesIO(_present(self._connection.call("HGET", place, str(index))))
         X = _read(file)
+        if record.n_nonzero is not None:
+            indices, indptr = _read(file), _read(file)
+            n_rows = len(indptr) - 1
+            return csr_array((X, indices, indptr), shape=(n_rows, record.n_features)), np.empty((n_rows, 0), np.int32)
         return X, _read(file) if record.has_part else np.empty((len(X), 0), np.int32)
 
 
@@ -278,9 +309,12 @@ def _check_id(id: str) -> None:
 
 
 def view(record: DatasetRecord, room: Bytes) -> Values:
-    """Values that lie in one piece: X row by row, codes row by row, the labels. Damaged where they are not right."""
+    """Values that lie in one piece: X row by row, codes row by row, the labels. Damaged where they are not right.
+
+    Of a sparse X these are its values, their columns, and where each row begins.
+    """
     try:
-        X, codes = _matrices(record, room)
+        X, codes = _matrices(record, room) if record.n_nonzero is None else _sparse_matrix(record, room)
         file = io.BytesIO(room[n_value_bytes(record) :].tobytes())
         y = _read(file)
         part = _read_part(file, record, codes) if record.has_part else None
@@ -293,6 +327,8 @@ def view(record: DatasetRecord, room: Bytes) -> Values:
 
 def n_value_bytes(record: DatasetRecord) -> int:
     """What the numbers and codes of a dataset take; its labels come after them."""
+    if record.n_nonzero is not None:
+        return record.n_nonzero * (np.dtype(record.dtype).itemsize + 4) + (record.n_rows + 1) * 8
     n_texts = len(record.text_names)
     return record.n_rows * ((record.n_features - n_texts) * np.dtype(record.dtype).itemsize + 4 * n_texts)
 
@@ -306,13 +342,64 @@ def _matrices(record: DatasetRecord, room: Bytes) -> tuple[Array, Codes]:
     return X, codes
 
 
+def _sparse_arrays(record: DatasetRecord, room: Bytes) -> tuple[Array, Array, Array]:
+    """Where each row of a sparse matrix begins and the last one ends, its values, and their columns."""
+    n_nonzero = record.n_nonzero or 0
+    sizes = np.cumsum([(record.n_rows + 1) * 8, n_nonzero * np.dtype(record.dtype).itemsize, n_nonzero * 4])
+    begins, values, columns = np.split(room[: sizes[-1]], sizes[:-1])
+    return begins.view(np.int64), values.view(record.dtype), columns.view(np.int32)
+
+
+def _sparse_matrix(record: DatasetRecord, room: Bytes) -> tuple[Matrix, Codes]:
+    begins, values, columns = _sparse_arrays(record, room)
+    X = csr_array((values, columns, begins), shape=(record.n_rows, record.n_features))
+    return X, np.empty((record.n_rows, 0), np.int32)
+
+
+def _fill_sparse(record: DatasetRecord, room: Bytes, blocks: Iterable[Matrix]) -> int:
+    """Put the rows of all blocks one after the other; returns how many there were."""
+    begins, values, columns = _sparse_arrays(record, room)
+    begins[0] = n_read = n_cells = 0
+    for rows in blocks:
+        values[n_cells : n_cells + rows.nnz] = rows.data
+        columns[n_cells : n_cells + rows.nnz] = rows.indices
+        begins[n_read + 1 : n_read + 1 + rows.shape[0]] = n_cells + rows.indptr[1:]
+        n_read, n_cells = n_read + rows.shape[0], n_cells + rows.nnz
+    return n_read
+
+
+def _in_store_order(X: Matrix) -> Matrix:
+    """Rows as they are stored: little-endian, one after the other."""
+    dtype = X.dtype.newbyteorder("<")
+    if not is_sparse(X):
+        return np.ascontiguousarray(X, dtype)
+    rows = canonical(X)
+    return csr_array((rows.data.astype(dtype, copy=False), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _arrays_of(X: Matrix) -> list[Array]:
+    return [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
+
+
 def _damaged(record: DatasetRecord) -> Damaged:
     return Damaged(f"The stored values of dataset {record.id!r} are not those that were uploaded.")
 
 
+def _rows_together(row_bytes: int) -> int:
+    """How many rows make about BLOCK_BYTES."""
+    return max(BLOCK_BYTES // max(row_bytes, 1), 1)
+
+
+def _sparse_blocks(X: Matrix) -> list[slice]:
+    """Runs of rows of a sparse matrix, each of about BLOCK_BYTES: none has more than these and one row."""
+    ends = X.indptr[1:].astype(np.int64) * (X.dtype.itemsize + 4) + 8 * np.arange(1, X.shape[0] + 1)
+    begins = np.unique(ends // BLOCK_BYTES, return_index=True)[1].tolist()
+    return [slice(begin, end) for begin, end in zip(begins, [*begins[1:], X.shape[0]], strict=True)]
+
+
 def _row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
     """Runs of rows, each of about BLOCK_BYTES."""
-    n_together = max(BLOCK_BYTES // max(row_bytes, 1), 1)
+    n_together = _rows_together(row_bytes)
     for first in range(0, n_rows, n_together):
         yield slice(first, first + n_together)
 
@@ -360,8 +447,10 @@ def _read_info(file: io.BytesIO) -> Table:
     return Table(names, number_names, numbers, text_names, codes, tuple(map(tuple, told["categories"])), times)
 
 
-def _to_bytes(X: Array, codes: Array | None) -> bytes:
+def _to_bytes(X: Matrix, codes: Array | None) -> bytes:
     """A block of rows: the numbers, and of a table the codes of its text."""
+    if is_sparse(X):
+        return b"".join(map(_to_npy, (X.data, X.indices.astype("<i4", copy=False), X.indptr.astype("<i8", copy=False))))
     return _to_npy(X) if codes is None else _to_npy(X) + _to_npy(codes)
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from melm.data.labeled import Labeled
 from melm.tables.table import Table
+from melm.typing import Matrix
 from worker.store.table_part import Array, TablePart
 
 
-def as_labeled(names: Sequence[str] | None, X: Array, y: Array, part: TablePart | None) -> Labeled:
+def as_labeled(names: Sequence[str] | None, X: Matrix, y: Array, part: TablePart | None) -> Labeled:
     """Checked rows of a matrix or a table, which also keep what was computed from them."""
     if part is None or names is None:
         return Labeled.check(X, y, None if names is None else list(names))

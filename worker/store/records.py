@@ -74,6 +74,8 @@ class DatasetRecord(Resource):
     text_names: list[str] = Field(default_factory=list)  # features that are text
     has_part: bool = False  # whether there is more than X and y
     info_hash: str | None = None  # of the columns that are shown and no more, where there are any
+    n_nonzero: int | None = None  # cells of a sparse matrix; None of one that is stored whole
+    first_rows: list[int] = Field(default_factory=list)  # of the blocks of a sparse matrix, whose sizes differ
 
     @property
     def address(self) -> str:

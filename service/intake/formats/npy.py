@@ -5,15 +5,30 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csc_array, csr_array
 
-from melm.tables import npy
+from melm.tables import npy, sparse
+from melm.typing import Matrix
 from service.errors import FieldError, Invalid, Malformed, TooLarge
-from service.intake.formats.table import Answer, Array, Codec, Content, Limits, Table, as_features, as_labels
+from service.intake.formats.table import (
+    Answer,
+    Array,
+    Codec,
+    Content,
+    Limits,
+    Table,
+    as_features,
+    as_labels,
+    check_size,
+)
 
-MAX_MEMBERS = 16  # of an npz: X, y, feature_names, and room for what other programs add
+MAX_MEMBERS = (
+    16  # of an npz: X or the arrays of a sparse matrix, y, feature_names, and room for what other programs add
+)
 LOCAL_HEADER_BYTES = 30
 
 
@@ -66,18 +81,32 @@ def decode_npy(body: Content, limits: Limits, target: str | None = None) -> Tabl
 
 
 def decode_npz(body: Content, limits: Limits, target: str | None = None) -> Table:
-    """Arrays named `X`, `y` and `feature_names`."""
+    """Arrays named `X`, `y` and `feature_names`; instead of `X` those of a sparse matrix, as SciPy names them."""
     arrays = read_npz(body, limits)
-    if "X" not in arrays:
+    is_filled = sparse.INDPTR not in arrays
+    if is_filled and "X" not in arrays:
         raise Invalid([FieldError("/X", "is missing", f"arrays in the body: {', '.join(sorted(arrays)) or 'none'}")])
     names = arrays.get("feature_names")
     if names is not None and (names.ndim != 1 or names.dtype.kind != "U"):
         raise Invalid([FieldError("/feature_names", "is not a list of text")])
     return Table(
-        as_features(arrays["X"], limits),
+        as_features(arrays["X"], limits) if is_filled else as_sparse(arrays, limits),
         as_labels(arrays["y"]) if "y" in arrays else None,
         None if names is None else tuple(names.tolist()),
     )
+
+
+def as_sparse(arrays: Mapping[str, Array], limits: Limits) -> Matrix:
+    """A sparse matrix as the library takes it: CSR of float32 or float64, each cell once."""
+    fault = sparse.describe_fault(arrays)
+    if fault is not None:
+        raise Invalid([FieldError("", fault, "write it by scipy.sparse.save_npz")])
+    kind, shape, data, indices, indptr = (arrays[name] for name in sparse.NAMES)
+    n_rows, n_columns = map(int, shape)
+    check_size(n_rows, n_columns, limits, len(data))
+    values = data.astype(np.float32 if data.dtype.newbyteorder("=") == np.float32 else np.float64, copy=False)
+    make = csr_array if kind.item() in (b"csr", "csr") else csc_array
+    return sparse.canonical(make((values, indices, indptr), shape=(n_rows, n_columns)))
 
 
 def encode_npy(answer: Answer) -> bytes:

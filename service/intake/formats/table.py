@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.tables.problem import place_of
+from melm.typing import Matrix
 from service.errors import FieldError, Invalid, escape, grouped
 from service.intake.memory import hold
 
@@ -30,6 +31,7 @@ class Limits:
     rows: int
     columns: int
     are_for_own_files: bool = False  # which need no sandbox
+    sparse_columns: int = 1_000_000
 
     @property
     def cells(self) -> int:
@@ -41,7 +43,7 @@ class Limits:
 class Table:
     """Rows of numbers, with labels and column names where the body has them."""
 
-    X: Array  # (n, d) float64 or float32
+    X: Matrix  # (n, d) float64 or float32; sparse as CSR
     y: Array | None = None  # (n,)
     feature_names: tuple[str, ...] | None = None
     fields: dict[str, Any] = field(default_factory=dict)  # what else a JSON body says: name, metadata
@@ -78,14 +80,17 @@ class Codec:
     encode: Callable[[Answer], bytes]
 
 
-def check_size(n_rows: int, n_columns: int, limits: Limits) -> None:
-    """Refuse a table beyond the limits, before anything of its size is made."""
+def check_size(n_rows: int, n_columns: int, limits: Limits, n_stored: int | None = None) -> None:
+    """Refuse a table beyond the limits, before anything of its size is made; of a sparse one `n_stored` cells count."""
+    max_columns, n_cells = limits.columns, n_rows * n_columns
+    if n_stored is not None:
+        max_columns, n_cells = limits.sparse_columns, n_stored
     errors = [
         FieldError("", f"{size} {noun} are more than the limit of {limit}", f"send at most {limit} {noun}")
         for size, noun, limit in (
             (n_rows, "rows", limits.rows),
-            (n_columns, "columns", limits.columns),
-            (n_rows * n_columns, "cells", limits.cells),
+            (n_columns, "columns", max_columns),
+            (n_cells, "cells", limits.cells),
         )
         if size > limit
     ]

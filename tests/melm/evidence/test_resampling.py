@@ -38,6 +38,15 @@ def test_noise_separates_in_sample_and_the_card_says_that_it_is_not_real(noise: 
     assert card["verdict"]["level"] == "noise"
 
 
+def test_wide_noise_is_said_to_be_noise() -> None:
+    X, y = np.random.default_rng(0).standard_normal((100, 20_000)), np.arange(100) % 2
+    card = fit("melm", X, y, n_starts=1, max_iterations=15, validation=Validation(permutations=3)).card.model_dump()
+    low, high = card["validation"]["interval"]
+    assert card["in_sample"]["leave_one_out_balanced_accuracy"] > 0.95
+    assert low < 0.5 < high
+    assert card["verdict"]["level"] == "noise"
+
+
 def test_signal_is_real(signal: Model) -> None:
     card = signal.card.model_dump()
     assert card["verdict"]["level"] in ("partial", "clear")

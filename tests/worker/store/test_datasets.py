@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array, csr_array
 
 from tests.servers import RedisServer
 from tests.worker.samples import stored_dataset, submission, two_blobs
@@ -199,3 +200,38 @@ def test_an_idempotency_key_finds_what_it_made(store: Engine, tenant: str) -> No
     with pytest.raises(IdempotencyMismatch):
         store.datasets.create(tenant, *two_blobs(seed=1), idempotency=Idempotency(key="k", body_hash="other"))
     assert len(store.datasets.page(tenant).data) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_sparse_matrix_comes_back_as_it_was(
+    store: Engine, tenant: str, monkeypatch: pytest.MonkeyPatch, dtype: type
+) -> None:
+    monkeypatch.setattr(datasets, "BLOCK_BYTES", 100)
+    dense: Array = np.random.default_rng(0).poisson(0.2, (40, 30)).astype(dtype)
+    dense[3] = 1  # a row that is more than a block
+    dense[:, 5] = 0
+    record, _ = store.datasets.create(tenant, csc_array(dense), np.arange(40) % 2)
+    assert record.n_blocks == len(record.first_rows) > 5
+    assert record.n_nonzero == np.count_nonzero(dense)
+    assert record.constant_columns == [5]
+    values = store.datasets.load(tenant, record.id)
+    assert values.X.dtype == dtype
+    assert np.array_equal(values.X.toarray(), dense)
+    found, codes = store.datasets.take(tenant, record, np.array([39, 3, 0, 3]))
+    assert np.array_equal(found, dense[[39, 3, 0, 3]])
+    assert codes.shape == (4, 0)
+    blocks = [rows for rows, _ in store.datasets.blocks(tenant, record)]
+    assert np.array_equal(np.concatenate(blocks), dense)
+    assert max(map(len, blocks)) == 1
+    assert store.datasets.create(tenant, csr_array(dense), np.arange(40) % 2) == (record, False)
+
+
+def test_a_sparse_matrix_that_lost_a_cell_is_damaged(store: Engine, tenant: str, server: RedisServer) -> None:
+    X = csr_array(np.eye(6))
+    record, _ = store.datasets.create(tenant, X, np.arange(6) % 2)
+    place = f"melm:{{{tenant}}}:dataset:{record.id}:blocks"
+    block = server.client.hget(place, "0")
+    assert isinstance(block, bytes)
+    server.client.hset(place, "0", block.replace(np.float64(1).tobytes(), bytes(8), 1))
+    with pytest.raises(Damaged):
+        store.datasets.load(tenant, record.id)
