@@ -73,7 +73,7 @@ def shell(folder: Path, environment: Mapping[str, str]) -> Iterator[Shell]:
     """A shell in a folder, which knows `melm` and `python` as an activated environment does."""
     programs = folder / "bin"
     programs.mkdir()
-    (programs / "melm").write_text(f"#!{sys.executable}\nimport sys\nfrom service.cli import main\nsys.exit(main())\n")
+    (programs / "melm").write_text(f"#!{sys.executable}\nimport sys\nfrom melm.command import main\nsys.exit(main())\n")
     (programs / "melm").chmod(0o755)
     (programs / "python").symlink_to(sys.executable)
     path = f"{programs}:{os.environ['PATH']}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from service.commands.failure import EXIT_CODES, ExitCode
+from melm.command.failure import EXIT_CODES, ExitCode
 from tests.documents import Block, Shell, blocks_of, shell
 from tests.running_service import RunningService
 from tests.servers import ROOT

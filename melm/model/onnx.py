@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from melm.extras import check_extra
 from melm.model import Model
 from melm.objective.potential import whitening_basis
 from melm.tables.encoding import Encoder, NumberColumn
@@ -25,6 +26,7 @@ class TextColumns(ValueError):
 
 def dump(model: Model) -> bytes:
     """The bytes of an .onnx file."""
+    check_extra("onnx", "an ONNX file")
     import onnx
 
     graph = _Graph()

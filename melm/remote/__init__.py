@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from melm.extras import check_extra
+
+check_extra("client", "melm.remote")  # before the imports below, which would fail without a word about the extra
+
+# ruff: noqa: E402
 from melm.remote.client import Client
 from melm.remote.errors import (
     Conflict,

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from service.commands.terminal import one_line
+from melm.command.terminal import one_line
 from service.security.binding import check_binding
 from service.security.keys import Keyring
 from service.settings import ServiceSettings
@@ -172,8 +172,8 @@ def parts_of(plan: Plan, sockets: Path, lock: int) -> list[Part]:
         "MELM_WORKER_PROCESSES": str(plan.workers),
         "MELM_KEYS_FILE": str(plan.keys_file or ""),
     }
-    worker = Part("worker", [sys.executable, "-m", "worker"], environment)
-    api = Part("api", [sys.executable, "-m", "service"], environment)
+    worker = Part("worker", [sys.executable, "-P", "-m", "worker"], environment)
+    api = Part("api", [sys.executable, "-P", "-m", "service"], environment)
     if plan.redis_url is not None:
         return [worker, api]
     environment["MELM_STORE_FOLDER"] = str(plan.data_dir.resolve())

@@ -14,12 +14,12 @@ import numpy as np
 from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
+from melm.command.local_fit import fit_locally
 from melm.model import Model
 from melm.model import file as model_file
 from melm.tables.dialect import ENCODINGS
 from melm.tables.options import ReadOptions
 from service import submission
-from service.commands.local_fit import fit_locally
 from service.dependencies import get_wait_seconds
 from service.errors import RequestError
 from service.intake import body

@@ -113,7 +113,7 @@ def test_all_front_ends_say_the_same(api: Api, client: httpx2.Client, tmp_path: 
 
     def command(*options: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())", "inspect", *options],
+            [sys.executable, "-c", "import sys; from melm.command import main; sys.exit(main())", "inspect", *options],
             cwd=tmp_path,
             capture_output=True,
             text=True,

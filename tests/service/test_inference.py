@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from melm.command import main
 from melm.remote import Client
 from melm.remote.table_body import TableBody
 from melm.typing import ShouldStop
 from service.app import create_app
-from service.cli import main
 from service.inference.model_cache import CachedModel
 from service.intake.formats import Answer
 from service.intake.rows import Rows

@@ -22,7 +22,7 @@ from tests.servers import ROOT, children_of, wait_until
 from tests.service import samples
 from tests.service.api import START_SECONDS, free_port, is_alive
 
-COMMAND = [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())", "up"]
+COMMAND = [sys.executable, "-c", "import sys; from melm.command import main; sys.exit(main())", "up"]
 
 
 @dataclass

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from melm.command import main
 from service.security.keys import Keyring, Principal, Scope
 from service.security.keys_file import KeysFile
 from tests.servers import RedisServer, wait_until

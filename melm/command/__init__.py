@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from service.commands import (
+from melm.command import (
     cancel,
     completion,
     failure,
@@ -20,7 +20,7 @@ from service.commands import (
     show,
     up,
 )
-from service.commands.options import Formatter
+from melm.command.options import Formatter
 
 DESCRIPTION = """Supervised linear projections that people can look at.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from service.commands.options import add_command
+from melm.command.options import add_command
+from melm.extras import check_extra
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 FILES = {"FILE", "MODEL"}
 
@@ -27,10 +28,11 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the script."""
+    check_extra("service", "melm completion")
     import shtab
 
-    from service.cli import parser
-    from service.commands.output import write_line
+    from melm.command import parser
+    from melm.command.output import write_line
 
     top = parser()
     for action in actions_of(top):

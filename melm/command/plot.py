@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.commands.options import add_command, add_model, add_url
+from melm.command.options import add_command, add_model, add_url
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 PIXELS_PER_UNIT = 2.0  # sharp on screens of today
 
@@ -36,9 +36,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the drawing."""
-    from service.commands.failure import CommandError
-    from service.commands.model_source import open_model
-    from service.commands.output import STANDARD, write_bytes
+    from melm.command.failure import CommandError
+    from melm.command.model_source import open_model
+    from melm.command.output import STANDARD, write_bytes
 
     suffix = ".svg" if options.output == STANDARD else Path(options.output).suffix.lower()
     if suffix not in (".svg", ".png"):

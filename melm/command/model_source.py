@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from service.commands.failure import say
+from melm.command.failure import say
 
 if TYPE_CHECKING:
-    from service.commands.table_file import TableFile
+    from melm.command.table_file import TableFile
 
 
 class ModelSource(Protocol):
@@ -36,9 +36,9 @@ def say_warnings(warnings: Sequence[str]) -> None:
 def open_model(options: argparse.Namespace) -> ModelSource:
     """The model that `options` name."""
     if options.url is None:
-        from service.commands.local_model import LocalModel
+        from melm.command.local_model import LocalModel
 
         return LocalModel(options.model)
-    from service.commands.service_model import ServiceModel
+    from melm.command.service_model import ServiceModel
 
     return ServiceModel(options.url, options.model)

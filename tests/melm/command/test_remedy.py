@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from melm.command.remedy import as_options
 from melm.tables.problem import Fix
-from service.commands.remedy import as_options
 
 
 @pytest.mark.parametrize(

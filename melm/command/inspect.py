@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from service.commands.options import add_columns, add_command, add_json, add_table, add_url
+from melm.command.options import add_columns, add_command, add_json, add_table, add_url
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 
 def add(commands: Commands) -> None:
@@ -29,9 +29,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Look at the file, here or there."""
-    from service.commands.facts import facts_of_reading
-    from service.commands.output import write_facts, write_json
-    from service.commands.table_file import TableFile
+    from melm.command.facts import facts_of_reading
+    from melm.command.output import write_facts, write_json
+    from melm.command.table_file import TableFile
 
     reading = TableFile(options).inspect(options.url)
     if options.json:

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.commands.options import add_command, add_json, add_url
+from melm.command.options import add_command, add_json, add_url
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 
 def add(commands: Commands) -> None:
@@ -29,7 +29,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Show it."""
-    from service.commands.output import write_facts, write_json
+    from melm.command.output import write_facts, write_json
 
     document, facts = find(options)
     if options.json:
@@ -40,12 +40,12 @@ def run(options: argparse.Namespace) -> None:
 
 def find(options: argparse.Namespace) -> tuple[Any, dict[str, object]]:
     """What is known of a thing: all of it, and what people want to know."""
+    from melm.command.facts import facts_of_dataset, facts_of_fit, facts_of_model
     from melm.remote import Client
-    from service.commands.facts import facts_of_dataset, facts_of_fit, facts_of_model
 
     if Path(options.thing).is_file():
+        from melm.command.local_model import LocalModel
         from melm.evidence.verdict import with_verdict
-        from service.commands.local_model import LocalModel
 
         card = with_verdict(LocalModel(options.thing).model.card).model_dump(mode="json")
         return card, facts_of_model(options.thing, card)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from service.commands.options import add_command, add_json, add_url
+from melm.command.options import add_command, add_json, add_url
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 
 def add(commands: Commands) -> None:
@@ -20,8 +20,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """List them."""
+    from melm.command.output import write_columns, write_json
     from melm.remote import Client
-    from service.commands.output import write_columns, write_json
 
     with Client(options.url) as client:
         records = [fit.record for fit in client.fits]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from melm import MELM
+from melm.command import main
+from melm.command.failure import ExitCode
 from melm.model.file import load
-from service.cli import main
-from service.commands.failure import ExitCode
 from tests.messy_table import FEATURES, cleaned_by_hand, messy_csv, messy_rows
 from tests.running_service import RunningService
 

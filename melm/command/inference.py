@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from service.commands.options import add_command, add_json, add_model, add_table, add_url
+from melm.command.options import add_command, add_json, add_model, add_table, add_url
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 
 def add(commands: Commands) -> None:
@@ -51,9 +51,9 @@ def run_transform(options: argparse.Namespace) -> None:
 
 def answer(question: str, options: argparse.Namespace) -> None:
     """Ask the model about the rows, and write what it says."""
-    from service.commands.model_source import open_model
-    from service.commands.output import media_type_of, write_bytes
-    from service.commands.table_file import TableFile
+    from melm.command.model_source import open_model
+    from melm.command.output import media_type_of, write_bytes
+    from melm.command.table_file import TableFile
 
     media_type = media_type_of(options.output, as_json=options.json)
     model, file = open_model(options), TableFile(options)

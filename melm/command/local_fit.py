@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from melm.command.failure import CommandError
 from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Result, Stage, run_plan
-from service.commands.failure import CommandError
 from service.intake.upload import Upload, labeled_rows
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from melm.command.model_source import say_warnings
+from melm.command.table_file import TableFile
 from melm.remote import Client, Invalid, Model
 from melm.remote.models import Answer
 from melm.remote.table_body import TableBody
-from service.commands.model_source import say_warnings
-from service.commands.table_file import TableFile
 from service.errors import FieldError
 
 

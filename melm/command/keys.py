@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.commands.failure import CommandError, say
-from service.commands.options import Formatter, add_command, add_json
-from service.commands.up import default_data_dir
+from melm.command.failure import CommandError, say
+from melm.command.options import Formatter, add_command, add_json
+from melm.command.up import default_data_dir
+from melm.extras import check_extra
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 PURPOSE = "create, list and revoke the keys that a service asks for"
 
@@ -89,7 +90,7 @@ def default_file() -> Path:
 
 def create(options: argparse.Namespace) -> None:
     """Print the key alone, so that a script can take it; what else is to be said goes to the person."""
-    from service.commands.output import write_line
+    from melm.command.output import write_line
     from service.security.keys import Scope
     from service.security.keys_file import KeysFile
 
@@ -104,7 +105,7 @@ def create(options: argparse.Namespace) -> None:
 
 def list_keys(options: argparse.Namespace) -> None:
     """List them in the order in which they were made."""
-    from service.commands.output import write_columns, write_json
+    from melm.command.output import write_columns, write_json
     from service.security.keys_file import KeysFile
 
     with explained():
@@ -130,6 +131,7 @@ def revoke(options: argparse.Namespace) -> None:
 @contextmanager
 def explained() -> Iterator[None]:
     """A file or a name that cannot be used ends the command with a sentence."""
+    check_extra("service", "melm keys")
     from worker.store.errors import SettingsError
 
     try:

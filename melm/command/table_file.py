@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from melm.command.failure import CommandError
+from melm.command.remedy import as_options
 from melm.remote.datasets import TableOptions
 from melm.tables.files import HEAD_BYTES, format_of
 from melm.tables.options import ReadOptions
-from service.commands.failure import CommandError
-from service.commands.remedy import as_options
 from service.errors import FieldError, Invalid, Malformed
 from service.intake.formats import CODECS, Codec, Limits
 from service.intake.formats.table import Array

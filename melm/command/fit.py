@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from service.commands.options import add_columns, add_command, add_json, add_table, add_url
+from melm.command.options import add_columns, add_command, add_json, add_table, add_url
 
 if TYPE_CHECKING:
+    from melm.command.options import Commands
+    from melm.command.table_file import TableFile
     from melm.remote import Client, Dataset, Fit, Model
-    from service.commands.options import Commands
-    from service.commands.table_file import TableFile
     from service.intake.upload import Upload
 
 LOCAL_OUTPUT = "model.npz"
@@ -59,9 +59,9 @@ def gamma(given: str) -> float | list[float] | str:
 
 def run(options: argparse.Namespace) -> None:
     """Fit here or there."""
-    from service.commands.column_roles import say_roles
-    from service.commands.failure import CommandError, ExitCode
-    from service.commands.table_file import TableFile
+    from melm.command.column_roles import say_roles
+    from melm.command.failure import CommandError, ExitCode
+    from melm.command.table_file import TableFile
 
     if options.url is not None and options.output is not None and not options.watch:
         raise CommandError("--output needs --watch: the model is there when the fit has ended", ExitCode.USAGE)
@@ -93,11 +93,11 @@ def validation_of(options: argparse.Namespace) -> dict[str, int] | None:
 
 def fit_here(options: argparse.Namespace, rows: Upload) -> None:
     """Fit on this machine, and write the model to a file."""
+    from melm.command.facts import facts_of_model
+    from melm.command.local_fit import fit_locally
+    from melm.command.output import write_bytes, write_facts, write_json
     from melm.evidence.verdict import with_verdict
     from melm.model import file as model_file
-    from service.commands.facts import facts_of_model
-    from service.commands.local_fit import fit_locally
-    from service.commands.output import write_bytes, write_facts, write_json
 
     output = options.output or LOCAL_OUTPUT
     model = fit_locally(options.method, rows, params_of(options), validation_of(options))
@@ -111,9 +111,9 @@ def fit_here(options: argparse.Namespace, rows: Upload) -> None:
 
 def fit_there(options: argparse.Namespace, file: TableFile) -> None:
     """Submit the fit to a service, with the file as it is; follow it where that is asked for."""
+    from melm.command.facts import facts_of_fit, facts_of_model
+    from melm.command.output import write_facts, write_json
     from melm.remote import Client
-    from service.commands.facts import facts_of_fit, facts_of_model
-    from service.commands.output import write_facts, write_json
 
     with Client(options.url) as client:
         dataset = client.datasets.upload_file(file.content, **file.options)
@@ -139,7 +139,7 @@ def submit(client: Client, dataset: Dataset, options: argparse.Namespace) -> Fit
             dataset, method=options.method, params=params_of(options), validation=validation_of(options)
         )
     except KeyboardInterrupt:
-        from service.commands.failure import CommandError, ExitCode
+        from melm.command.failure import CommandError, ExitCode
 
         message = f"interrupted while submitting; 'melm fits --url {options.url}' says whether the fit was taken"
         raise CommandError(message, ExitCode.INTERRUPTED) from None

@@ -21,9 +21,9 @@ import pyarrow.parquet
 import pytest
 
 from melm import MELM
+from melm.command import main, parser
+from melm.command.failure import CommandError, ExitCode, explained
 from melm.remote import Client, FitFailed, Interrupted
-from service.cli import main, parser
-from service.commands.failure import CommandError, ExitCode, explained
 from tests.running_service import RunningService
 from tests.servers import ROOT, wait_until
 from tests.service import samples
@@ -69,7 +69,7 @@ def commands() -> dict[str, ArgumentParser]:
 
 
 def test_help_answers_at_once() -> None:
-    program = "import sys\nfrom service.cli import main\ntry:\n    main(['--help'])\nfinally:\n    print(*sys.modules)"
+    program = "import sys\nfrom melm.command import main\ntry:\n    main(['--help'])\nfinally:\n    print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not HEAVY & set(run.stdout.splitlines()[-1].split())
 
@@ -282,7 +282,7 @@ def test_ctrl_c_leaves_the_fit_running_and_says_so(service: RunningService) -> N
         """
         import sys
         from melm.remote import fits
-        from service.cli import main
+        from melm.command import main
         follow = fits.follow
         def follow_and_say_so(*arguments):
             print("waiting", flush=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from melm.command.column_roles import kind_lines, role_lines
+from melm.command.output import text
+from melm.command.remedy import as_option
 from melm.remote import Dataset, FitRecord
-from service.commands.column_roles import kind_lines, role_lines
-from service.commands.output import text
-from service.commands.remedy import as_option
 
 
 def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:

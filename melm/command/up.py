@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.commands.failure import CommandError, ExitCode
-from service.commands.options import add_command
+from melm.command.failure import CommandError, ExitCode
+from melm.command.options import add_command
+from melm.extras import check_extra
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 
 def add(commands: Commands) -> None:
@@ -56,6 +57,7 @@ def keys_file(data_dir: Path) -> Path | None:
 
 def run(options: argparse.Namespace) -> None:
     """Stay until told to stop."""
+    check_extra("service", "melm up")
     from service.operation.supervisor import Plan
     from service.operation.supervisor import run as run_all
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from service.commands.failure import say
-from service.commands.terminal import one_line
+from melm.command.failure import say
+from melm.command.terminal import one_line
 
 SHOWN_COLUMNS = 50
 

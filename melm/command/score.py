@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from service.commands.options import add_command, add_json, add_model, add_table, add_url
+from melm.command.options import add_command, add_json, add_model, add_table, add_url
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 
 def add(commands: Commands) -> None:
@@ -28,9 +28,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Say how well the model does."""
-    from service.commands.model_source import open_model
-    from service.commands.output import text, write_columns, write_facts, write_json
-    from service.commands.table_file import TableFile
+    from melm.command.model_source import open_model
+    from melm.command.output import text, write_columns, write_facts, write_json
+    from melm.command.table_file import TableFile
 
     model, file = open_model(options), TableFile(options, labeled=True)
     scores = model.score(file)

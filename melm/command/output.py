@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from service.commands.failure import CommandError
-from service.commands.terminal import one_line, printable
+from melm.command.failure import CommandError
+from melm.command.terminal import one_line, printable
 
 FORMATS = {".csv": "text/csv", ".npz": "application/x-npz", ".json": "application/json"}
 STANDARD = "-"

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 
-from service.commands.terminal import printable
+from melm.command.terminal import printable
+from melm.extras import MissingExtra
 
 EXIT_CODES = """exit codes:
   0    done
@@ -72,8 +73,10 @@ def exit_code_of(error: Exception) -> ExitCode | None:
     """The exit code of an error that was to be expected; None for a bug."""
     if isinstance(error, CommandError):
         return error.exit_code
-    if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+    if isinstance(error, MissingExtra) or (isinstance(error, OSError) and not isinstance(error, ConnectionError)):
         return ExitCode.WRONG_INPUT
+    if "melm.remote" not in sys.modules:  # nobody has asked a service, so the error is none of the client's
+        return None
     from melm.remote import errors
 
     table: dict[type[Exception], ExitCode] = {
@@ -88,9 +91,12 @@ def exit_code_of(error: Exception) -> ExitCode | None:
 
 def describe(error: Exception) -> str:
     """What is wrong, one problem a line. A service may have said several at once."""
-    from melm.remote import Problem
+    if "melm.remote" in sys.modules:
+        from melm.remote import Problem
 
-    return "\n".join(map(str, error.errors)) if isinstance(error, Problem) and error.errors else str(error)
+        if isinstance(error, Problem) and error.errors:
+            return "\n".join(map(str, error.errors))
+    return str(error)
 
 
 def say(message: str) -> None:

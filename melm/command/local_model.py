@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from melm.command.failure import CommandError
+from melm.command.model_source import say_warnings
+from melm.command.table_file import TableFile, read_bytes
 from melm.model import Model
 from melm.model import file as model_file
-from service.commands.failure import CommandError
-from service.commands.model_source import say_warnings
-from service.commands.table_file import TableFile, read_bytes
 
 
 class LocalModel:

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from service.commands.terminal import one_line, printable
+from melm.command.terminal import one_line, printable
 from tests.running_service import RunningService
 from tests.servers import ROOT
 from tests.service import samples
@@ -26,7 +26,7 @@ def on_a_terminal(*arguments: str) -> str:
     """What the command shows to a person, on standard output and standard error."""
     control, terminal = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())", *arguments],
+        [sys.executable, "-c", "import sys; from melm.command import main; sys.exit(main())", *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "TERM": "dumb"},
         stdin=subprocess.DEVNULL,
@@ -106,7 +106,7 @@ def test_answers_and_complaints(service: RunningService, fit: dict[str, str], tm
 
 def test_programs_get_the_bytes(service: RunningService, fit: dict[str, str], tmp_path: Path) -> None:
     write_rows(tmp_path / "rows.csv")
-    command = [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())"]
+    command = [sys.executable, "-c", "import sys; from melm.command import main; sys.exit(main())"]
     asked = ["predict", fit["model_id"], str(tmp_path / "rows.csv"), "--url", service.url, "--json"]
     said = subprocess.run([*command, *asked], cwd=ROOT, capture_output=True, check=True, timeout=60)
     assert json.loads(said.stdout)["predictions"] == [f"{HOSTILE}setosa"] * 2

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from service.commands.options import add_command, add_json, add_url
+from melm.command.options import add_command, add_json, add_url
 
 if TYPE_CHECKING:
-    from service.commands.options import Commands
+    from melm.command.options import Commands
 
 
 def add(commands: Commands) -> None:
@@ -22,8 +22,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Cancel it, and say how it stands."""
+    from melm.command.output import write_json, write_line
     from melm.remote import Client
-    from service.commands.output import write_json, write_line
 
     with Client(options.url) as client:
         record = client.fits.attach(options.fit).cancel(keep_best=options.keep_best).record

@@ -1,0 +1,1 @@
+"""Transform, predict and score: decoded models, and rows in and out."""

@@ -1,0 +1,1 @@
+"""What operators need: the supervisor of `melm up`, logs, metrics, and limits on work and connections."""

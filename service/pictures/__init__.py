@@ -1,0 +1,1 @@
+"""Pictures of models: plots as SVG, and the report."""
