@@ -13,12 +13,12 @@ import httpx2
 import pytest
 
 import service
+from melm.command import parser
+from melm.command.failure import CommandError
+from melm.command.table_file import TableFile
 from melm.remote import Client
 from melm.remote.errors import Invalid
 from melm.tables.content_hash import content_hash
-from service.cli import parser
-from service.commands.failure import CommandError
-from service.commands.table_file import TableFile
 from tests.awkward_tables import AWKWARD, REFUSED, Awkward
 from tests.service.api import Api
 
