@@ -1,4 +1,4 @@
-"""Takes the pictures of the README from a running page: `python docs/screenshots.py http://127.0.0.1:8000`."""
+"""Takes the pictures of README and docs from a running page: `python docs/screenshots.py http://127.0.0.1:8000`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ def main(url: str) -> None:
         page = open_page(browser)
         show_sample(page, url, "wine")
         save(page, "explorer")
+        page.get_by_label("Select rows").select_option("Class class_1")
+        page.locator("#selection-title").evaluate("node => node.scrollIntoView()")
+        save(page, "explorer-selection", height=640)
         page.get_by_role("link", name="Compare methods").click()
         page.locator("canvas.thumbnail").nth(4).wait_for(timeout=FIT_TIMEOUT)
         save(page, "explorer-compare", height=640)
@@ -62,10 +65,11 @@ def fit(page: Page) -> None:
     """Begin, and wait for the picture."""
     page.get_by_role("button", name="Fit", exact=True).click()
     page.get_by_role("heading", name="Rows it has not seen").wait_for(timeout=FIT_TIMEOUT)
+    page.get_by_label("Select rows").wait_for(timeout=FIT_TIMEOUT)  # the rows are there
 
 
 def save(page: Page, name: str, height: int = 1010) -> None:
-    """What is seen now, once it has been drawn."""
+    """What is shown now, once it has been drawn."""
     page.wait_for_timeout(500)
     page.screenshot(path=IMAGES / f"{name}.png", clip={"x": 0, "y": 0, "width": 1280, "height": height})
 

@@ -44,6 +44,41 @@ def test_two_hundred_thousand_points(page: Page) -> None:
     assert drawn["milliseconds"] < 16  # the page's share of a frame; the rest is the graphics card's
 
 
+DENSITY = """async (count) => {
+    const { PointLayer } = await import(new URL("web/picture/points.js", document.baseURI));
+    const canvas = document.body.appendChild(document.createElement("canvas"));
+    canvas.style.width = canvas.style.height = "150px";
+    const layer = new PointLayer(canvas);
+    const dense = (at) => at % 8 > 0; // most points lie on the left
+    layer.setPoints({
+        numbers: new Float32Array(4 * count).map((_, i) => {
+            if (i % 4 === 0) return dense(i >> 2) ? -Math.random() : Math.random();
+            return i % 4 === 1 ? 2 * Math.random() - 1 : 0;
+        }),
+        color: new Uint8Array(4 * count).map((_, i) => [0, 114, 178, 255][i % 4]),
+        style: new Uint8Array(4 * count).map((_, i) => [0, 0, 40, 0][i % 4]),
+    });
+    const view = Float32Array.of(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1);
+    const strength = (left) => {
+        const pixels = new Uint8Array(4 * 30 * 30);
+        layer.gl.readPixels(left, 60, 30, 30, layer.gl.RGBA, layer.gl.UNSIGNED_BYTE, pixels);
+        const alphas = pixels.filter((_, i) => i % 4 === 3);
+        return alphas.reduce((sum, value) => sum + value, 0) / alphas.length / 255;
+    };
+    const means = (most) => (layer.draw(view, 0.7, undefined, most), [strength(20), strength(100)]);
+    return { shaded: means(100), plain: means(0), error: layer.gl.getError() };
+}"""
+
+
+def test_shading_shows_density_where_points_overlap(page: Page) -> None:
+    drawn = page.evaluate(DENSITY, 100_000)
+    assert drawn["error"] == 0
+    dense, thin = drawn["shaded"]
+    assert dense > 1.3 * thin  # seven times as many points
+    plain_dense, plain_thin = drawn["plain"]
+    assert plain_dense < 1.1 * plain_thin  # both are covered: their numbers could not be told apart
+
+
 def test_without_webgl_the_page_says_so(browser: Browser, service: RunningService) -> None:
     context = browser.new_context()
     context.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")

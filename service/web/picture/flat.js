@@ -105,9 +105,18 @@ export class Flat extends Stage {
     ]);
   }
 
+  // Asked of the page once for each size: while arrows move, each question would make it lay out everything again.
   get size() {
+    if (this.known) return this.known;
     const { clientWidth: width, clientHeight: height } = this.node;
-    return { width, height, right: width - MARGIN.right, bottom: height - MARGIN.bottom };
+    const size = { width, height, right: width - MARGIN.right, bottom: height - MARGIN.bottom };
+    if (width) this.known = size;
+    return size;
+  }
+
+  resize() {
+    this.known = null;
+    super.resize();
   }
 
   // Maps x and y to the part of the canvas inside the margins, in clip space.
@@ -254,7 +263,7 @@ export class Flat extends Stage {
               class: "contour",
               d: path(lines),
               stroke: colorOf(code),
-              fill: colorOf(code),
+              fill: lines.every(isClosed) ? colorOf(code) : "none", // a line that the border cuts has no inside
               "stroke-opacity": 0.25 + 0.5 * level,
             }),
           ),
@@ -322,6 +331,8 @@ export class Flat extends Stage {
     );
   }
 }
+
+const isClosed = (line) => line[0][0] === line.at(-1)[0] && line[0][1] === line.at(-1)[1];
 
 // As much of an axis' name as there is room for.
 const shortened = (name, room) => shorten(name, Math.floor(room / AXIS_LETTER));

@@ -127,7 +127,8 @@ export class PointLayer {
   draw(view, opacity, border = NOWHERE, most = 0) {
     const { gl, canvas, uniforms } = this;
     const ratio = devicePixelRatio;
-    const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+    this.size ??= [canvas.clientWidth, canvas.clientHeight]; // until somebody says that it has changed
+    const [width, height] = this.size.map((length) => Math.round(length * ratio));
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
     this.drawn = [view, opacity, border, most];
     const density = most > 0 ? this.density : null;

@@ -83,7 +83,7 @@ export class SelectionPanel {
       "div",
       { class: "distinction" },
       element("h3", {}, "What distinguishes these"),
-      element("p", { class: "hint" }, `Against ${against}. Size of the difference with a 95 % interval, surest first.`),
+      element("p", { class: "hint" }, `Against ${against}. Size of the difference with a 95\u00a0% interval, surest first.`),
       element("ol", {}, sure.slice(0, SHOWN).map(item)),
       element("p", { class: "hint" }, remark(compared.length, sure.length)),
     );

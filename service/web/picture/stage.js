@@ -33,9 +33,14 @@ export class Stage {
     this.canvas.addEventListener("pointerleave", () => (this.tooltip.hidden = true));
     this.canvas.addEventListener("keydown", (event) => this.press(event));
     this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    this.resizing = new ResizeObserver(() => this.draw());
+    this.resizing = new ResizeObserver(() => this.resize());
     this.resizing.observe(this.node);
     this.show();
+  }
+
+  resize() {
+    this.layer.size = null;
+    this.draw();
   }
 
   dispose() {

@@ -21,7 +21,7 @@ const ROLES = {
   info: "Only shown",
   ignore: "Leave out",
 };
-const OFFERED = ["numeric", "categorical", "target", "id", "group", "weight", "ignore"];
+const OFFERED = ["numeric", "categorical", "target", "id", "group", "weight", "info", "ignore"];
 const FIXES = {
   columns: (roles) => Object.entries(roles).map(([name, role]) => (role === "ignore" ? `Leave out ${name}` : `Use ${name} as ${(ROLES[role] ?? role).toLowerCase()}`)).join(", "),
   target: (name) => `Classes by ${name}`,
