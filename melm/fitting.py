@@ -150,7 +150,7 @@ class Fitting:
 
     def _regularized(self, data: Labeled, choice: Choice, resamples: Resamples) -> Model:
         best = choice.best
-        problem = data.problem(self.search.covariance, resamples, best.ridge)
+        problem = data.problem(self.search.covariance, resamples, best.ridge, best.n_kept)
         n_rows, n_evaluations = sum(problem.rows.counts), sum(stage.n_evaluations for stage in choice.stages)
         search = SearchResult(
             seed=self.search.seed,
@@ -159,7 +159,7 @@ class Fitting:
             stages=[SearchStage(**asdict(stage)) for stage in choice.stages],
             n_evaluations=n_evaluations,
             n_evaluations_on_all_rows=sum(s.n_evaluations for s in choice.stages if s.n_rows == n_rows),
-            chosen=describe_choice(choice),
+            chosen=describe_choice(choice, data.names(resamples)),
         )
         projection, center = problem.canonical(choice.projection), problem.rows.center
         return assemble("melm", data, problem, projection, center, best.gamma, self.priors, resamples, search)

@@ -41,7 +41,9 @@ class Labeled:
     id_name: str | None = None  # of the column that names the rows, which is no feature
     weights: Array | None = None  # (n,), how often each row counts, above zero; None where each counts once
     permute_labels: int | None = None  # the seed by which the codes were permuted
-    _problems: OrderedDict[tuple[Resamples, CovarianceKind, float], Problem] = field(default_factory=OrderedDict)
+    _problems: OrderedDict[tuple[Resamples, CovarianceKind, float, int | None], Problem] = field(
+        default_factory=OrderedDict
+    )
     _encoders: dict[Resamples, Encoder] = field(default_factory=dict)
     _permuted: Labeled | None = None
 
@@ -145,8 +147,10 @@ class Labeled:
             return self.X[rows]
         return encoder.encode(self.table.take(rows))
 
-    def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float) -> Problem:
+    def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int | None) -> Problem:
         """The problem of the rows that the resamples leave. Rows that need no encoding of their own are not copied."""
+        if n_kept is not None:
+            return self._screen(covariance, resamples, ridge, n_kept)
         if resamples and self.encoder(resamples) is self.encoder():
             chosen = self._chosen(resamples)
             return Problem.prepare(
@@ -156,20 +160,35 @@ class Labeled:
         weights = self.weights if self.weights is None or not resamples else self.weights[self._chosen(resamples).rows]
         return Problem.prepare(X, codes, len(self.classes), covariance, ridge, weights=weights)
 
-    def problem(self, covariance: CovarianceKind, resamples: Resamples = (), ridge: float = 0.0) -> Problem:
-        """The problem of the rows that the resamples leave, prepared once and kept while memory allows."""
-        key = (resamples, covariance, ridge)
+    def _screen(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int) -> Problem:
+        """The problem of the features that separate the classes best one by one, as these rows show them."""
+        everything = self.problem(covariance, resamples, ridge)
+        kept = np.zeros(len(everything.rows.scale), dtype=bool)
+        kept[np.argsort(-everything.separations(), kind="stable")[:n_kept]] = True
+        X, codes = self.training(resamples)
+        weights = self.weights if self.weights is None or not resamples else self.weights[self._chosen(resamples).rows]
+        screened = Problem.prepare(X, codes, len(self.classes), covariance, ridge, weights=weights, kept=kept)
+        return replace(screened, spread=everything.spread)
+
+    def problem(
+        self, covariance: CovarianceKind, resamples: Resamples = (), ridge: float = 0.0, n_kept: int | None = None
+    ) -> Problem:
+        """The problem of the rows that the resamples leave, prepared once and kept while memory allows.
+
+        `n_kept` features stand for all where it is given: those that separate the classes best one by one.
+        """
+        key = (resamples, covariance, ridge, n_kept)
         if key not in self._problems:
             while sum(problem.nbytes for problem in self._problems.values()) > KEPT_BYTES:
                 self._problems.popitem(last=False)
-            self._problems[key] = self._prepare(covariance, resamples, ridge)
+            self._problems[key] = self._prepare(covariance, resamples, ridge, n_kept)
         self._problems.move_to_end(key)
         return self._problems[key]
 
     @property
     def spread(self) -> Spread:
         """Covariance of the features over all rows, which all problems of all rows share."""
-        kinds = [(kind, ridge) for resamples, kind, ridge in self._problems if not resamples]
+        kinds = [(kind, ridge) for resamples, kind, ridge, _ in self._problems if not resamples]
         kind, ridge = kinds[0] if kinds else ("empirical", 0.0)
         return self.problem(kind, (), ridge).spread
 

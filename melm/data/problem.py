@@ -60,12 +60,14 @@ class Problem:
         ridge: float = 0.0,
         chosen: npt.NDArray[np.intp] | None = None,
         weights: Array | None = None,
+        kept: npt.NDArray[np.bool_] | None = None,
     ) -> Problem:
         """Rows of X, or those chosen, with class codes 0..n_classes-1, and the covariance that smooths the classes.
 
         `weights` say how often each row of X counts: above zero, for a row that counts never is to be left out.
+        Features that are not `kept` (d,) are left out as well, and get zeros in every projection.
         """
-        rows = Rows.standardize(X, codes, n_classes, chosen, weights)
+        rows = Rows.standardize(X, codes, n_classes, chosen, weights, kept)
         moments = [
             class_moments(block, kind, ridge, None if rows.weights is None else rows.weights[code], rows.n_varying)
             for code, block in enumerate(rows.by_class)
@@ -123,6 +125,13 @@ class Problem:
     def to_whitened(self, V: Array) -> Array:
         """A projection of the features as one of whitened coordinates (r, k)."""
         return self.whitening.from_features @ self.rows.from_features(V)
+
+    def separations(self) -> Array:
+        """Of each feature alone, the share of its variance that lies between the class means (d,)."""
+        means = [share @ block for share, block in zip(self.rows.shares, self.rows.by_class, strict=True)]
+        sizes = np.array(self.rows.sizes) / sum(self.rows.sizes)
+        shares: Array = np.square(self.rows.embed(np.stack(means).T)) @ sizes
+        return shares
 
     def canonical(self, V_white: Array) -> Array:
         """The orthonormal projection of the features that stands for the subspace of V_white."""

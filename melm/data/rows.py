@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ class Rows:
     by_class: list[npt.NDArray[Any]]  # C of (n_c, r), float32 where the data was
     center: Array  # (d,)
     scale: Array  # (d,), zero for constant features
-    varying: npt.NDArray[np.bool_]  # (d,)
+    varying: npt.NDArray[np.bool_]  # (d,), and not left out by a screening
     weights: list[Array] | None = None  # C of (n_c,), how often each row counts; None where each counts once
     space: RowSpace | None = None  # where the coordinates are not the features
 
@@ -37,21 +37,22 @@ class Rows:
         n_classes: int,
         chosen: npt.NDArray[np.intp] | None = None,
         weights: Array | None = None,
+        kept: npt.NDArray[np.bool_] | None = None,
     ) -> Rows:
         """Sort the rows of X, or those chosen, by class code and standardize them: the one copy that a fit makes.
 
-        `weights` (above zero) are those of the rows of X.
+        `weights` (above zero) are those of the rows of X. Features that are not `kept` are left out like constant ones.
         """
         if weights is not None and chosen is not None:
             weights = weights[chosen]
         taken = Taken.of(X, chosen)
         scaled = ScaledRows.standardize(taken, weights)
         center, scale, factor = scaled.offset, scaled.scale, scaled.factor
-        varying = factor > 0
+        varying = factor > 0 if kept is None else (factor > 0) & kept
         members = [np.flatnonzero(codes == code) for code in range(n_classes)]
         by_class_weights = None if weights is None else [weights[index] for index in members]
         if not isinstance(taken, Taken) or RowSpace.needed(X, len(taken), int(varying.sum())):
-            space = RowSpace.of(scaled, codes)
+            space = RowSpace.of(replace(scaled, factor=np.where(varying, factor, 0.0)), codes)
             coordinates = [space.coordinates[index] for index in members]
             return cls(coordinates, center, scale, varying, by_class_weights, space)
         by_class = []

@@ -24,6 +24,7 @@ from melm.model.card import (
     ChosenCandidate,
     Data,
     Density,
+    KeptFeature,
     NumericColumn,
     Reduction,
     Separation,
@@ -136,13 +137,18 @@ def describe_starts(starts: Sequence[StartResult]) -> list[Start]:
     ]
 
 
-def describe_choice(choice: Choice) -> Chosen:
+def describe_choice(choice: Choice, feature_names: Sequence[str] | None) -> Chosen:
     """What a regularized search chose, and what the plain one would have given."""
     score = dict(zip(choice.candidates, choice.scores.tolist(), strict=True))
     plain = [
         candidate
         for candidate in choice.candidates
-        if (candidate.ridge, candidate.objective) == (0, "divergence") and candidate.start != "pls"
+        if (candidate.ridge, candidate.objective, candidate.n_kept) == (0, "divergence", None)
+        and candidate.start != "pls"
+    ]
+    kept = [
+        KeptFeature(feature=f"x{j}" if feature_names is None else feature_names[j], share_of_folds=share)
+        for j, share in choice.kept.items()
     ]
     averaged = sorted(np.flatnonzero(choice.shares).tolist(), key=lambda place: -choice.shares[place])
     return Chosen(
@@ -160,10 +166,12 @@ def describe_choice(choice: Choice) -> Chosen:
                 ridge=candidate.ridge,
                 gamma=candidate.gamma,
                 iterations=candidate.n_iterations,
+                n_kept=candidate.n_kept,
             )
             for place in averaged
             for candidate in [choice.candidates[place]]
         ],
+        **({"kept": kept} if kept else {}),
     )
 
 
@@ -173,7 +181,7 @@ def _known(value: float) -> float | None:
 
 def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> Data:
     """The rows that were fitted."""
-    constant = np.flatnonzero(~problem.rows.varying).tolist()
+    constant = np.flatnonzero(problem.rows.scale == 0).tolist()
     return Data(
         n_rows=sum(problem.rows.counts),
         n_features=len(problem.rows.scale),

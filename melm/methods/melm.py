@@ -113,7 +113,8 @@ class MelmMethod(Method[MelmParameters]):
 
     def preview(self, data: Labeled, parameters: MelmParameters, unit: Unit, result: Result) -> Preview | None:
         search = self._fitting(data, parameters).search
-        problem = data.problem(search.covariance, unit.resamples, unit.arguments.get("ridge", search.ridge))
+        ridge, n_kept = unit.arguments.get("ridge", search.ridge), unit.arguments.get("n_kept")
+        problem = data.problem(search.covariance, unit.resamples, ridge, n_kept)
         return preview(data, problem, unit, result)
 
     def _fitting(self, data: Labeled, parameters: MelmParameters) -> Fitting:

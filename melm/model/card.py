@@ -185,6 +185,17 @@ class ChosenCandidate(Part):
     ridge: float = Field(ge=0, description="Ridge of its path.")
     gamma: float = Field(gt=0, description="Kernel width of its path.")
     iterations: Count = Field(description="Iterations of the optimizer before it.")
+    n_kept: Count | None = Field(
+        default=None,
+        description="How many features it sees: those that separate the classes best one by one; null: all.",
+    )
+
+
+class KeptFeature(Part):
+    """A feature that screening has kept."""
+
+    feature: Text = Field(description="Its name.")
+    share_of_folds: Share | None = Field(description="Of the inner folds, those that keep it as well.")
 
 
 class Chosen(Part):
@@ -199,6 +210,11 @@ class Chosen(Part):
     )
     candidates: list[ChosenCandidate] = Field(
         max_length=MAX_ITEMS, description="Those that the projection is averaged from, the largest share first."
+    )
+    kept: list[KeptFeature] | None = Field(
+        default=None,
+        max_length=MAX_LISTED,
+        description="The features that the projection is made of, where most were screened out; the best first.",
     )
 
 

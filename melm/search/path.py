@@ -3,7 +3,9 @@
 The highest divergence is often not the best picture of new rows, so points on the way to it are candidates too. One
 climb gives all of its candidates: its projections after so many iterations. Starts are the partial least squares
 directions and the informed discriminant start; with more than two classes, where many optima differ, also the best of a
-race. Each climbs the divergence, and from where it arrives the leave-one-out log posterior.
+race. Each climbs the divergence, and from where it arrives the leave-one-out log posterior. Where features are more
+than rows, some paths see only the features that separate the classes best one by one: among thousands, chance
+directions separate the rows as well as true ones do, whatever the ridge.
 
 Inner folds of the training rows judge every candidate by the log posteriors of the rows that they hold out. What wins
 is chosen in `melm.search.choice`.
@@ -13,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from itertools import product
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +44,17 @@ RIDGES = (0.0, 1.0, 3.0)
 ITERATIONS = (0, 1, 2, 4, 8, 15, 30)
 POSTERIOR_CLASSES = 10  # its cost grows with their number
 POSTERIOR_SCALE = 10.0  # brings the log posterior to the size of a divergence, beside which the penalty is weighed
+KEPT = (10, 30, 100)  # features that screening keeps of more features than rows
 RACE_EVALUATIONS = 8  # of each start of a race
 SAMPLE_ROWS = 4000  # larger data sets are searched, and candidates judged, on so many rows
+
+
+class Setting(NamedTuple):
+    """What a path is followed with."""
+
+    ridge: float
+    gamma: float
+    n_kept: int | None = None  # features that screening keeps; None: all
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,7 @@ class Candidate:
     start: StartName
     objective: Objective
     n_iterations: int
+    n_kept: int | None = None  # features that screening keeps; None: all
 
 
 @dataclass(frozen=True)
@@ -71,11 +84,24 @@ class Path:
     tolerance: float
     seed: int
 
-    def candidates(self, ridge: float, gamma: float, n_classes: int) -> list[Candidate]:
-        """Those of one ridge and one kernel width, in the order of what `run` returns."""
+    def settings(self, n_rows: int, n_features: int) -> list[Setting]:
+        """What the paths differ by. Where features are more than rows, some see only the best of the features."""
+        settings = [Setting(ridge, gamma) for ridge, gamma in product(self.ridges, self.gammas)]
+        if n_features > n_rows:
+            ridge = self.ridges[len(self.ridges) // 2]
+            settings += [
+                Setting(ridge, gamma, n_kept)
+                for gamma, n_kept in product(self.gammas, KEPT)
+                if self.n_components <= n_kept < n_features
+            ]
+        return settings
+
+    def candidates(self, setting: Setting, n_classes: int) -> list[Candidate]:
+        """Those of one path, in the order of what `run` returns."""
+        ridge, gamma, n_kept = setting
         return [
-            Candidate(ridge, gamma, start, objective, n_iterations)
-            for start in self._starts(ridge, n_classes)
+            Candidate(ridge, gamma, start, objective, n_iterations, n_kept)
+            for start in self._starts(setting, n_classes)
             for objective in self._objectives(n_classes)
             for n_iterations in self._steps(objective)
         ]
@@ -83,7 +109,7 @@ class Path:
     def run(
         self, problem: Problem, held_out: HeldOut | None, arguments: Result, should_stop: Callable[[], bool]
     ) -> Result:
-        """All candidates of one ridge and width: judged on held-out rows, or the projections themselves."""
+        """All candidates of one path: judged on held-out rows, or the projections themselves."""
         whole, n_rows, gamma = problem, sum(problem.rows.counts), arguments["gamma"]
         if n_rows > SAMPLE_ROWS:
             problem = sample(problem, SAMPLE_ROWS, self.seed)
@@ -92,7 +118,8 @@ class Path:
         shape = (len(problem.whitening.covariances[0]), self.n_components)
         found: list[Array] = []
         n_classes, end = len(problem.rows.counts), (-np.inf, np.full(shape, np.nan))
-        for start in self._starts(arguments["ridge"], n_classes):
+        setting = Setting(arguments["ridge"], gamma, arguments["n_kept"])
+        for start in self._starts(setting, n_classes):
             V = self._start(start, problem, divergence, should_stop)
             for objective in self._objectives(n_classes):
                 steps = self._steps(objective)
@@ -111,13 +138,16 @@ class Path:
             "stopping_reason": "converged",
             "divergence": end[0],
         }
+        if setting.n_kept is not None:
+            result["kept"] = np.flatnonzero(whole.rows.varying)
         if held_out is None:
             standardized = [whole.whitening.to_features @ V for V in found]
             return result | {"projection": end[1], "projections": np.stack(standardized)}
         return result | {"log_posteriors": np.column_stack([self._judge(problem, V, gamma, held_out) for V in found])}
 
-    def _starts(self, ridge: float, n_classes: int) -> tuple[StartName, ...]:
-        return ("pls", "informed", "race") if n_classes > 2 and ridge == self.ridges[0] else ("pls", "informed")
+    def _starts(self, setting: Setting, n_classes: int) -> tuple[StartName, ...]:
+        races = n_classes > 2 and setting.ridge == self.ridges[0] and setting.n_kept is None
+        return ("pls", "informed", "race") if races else ("pls", "informed")
 
     def _steps(self, objective: Objective) -> tuple[int, ...]:
         """Iterations after which a path has candidates. One that begins where another ended does not repeat it."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from melm.objective.posterior import WhitenedPosterior
 from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Stage, Unit, hold_out, select
 from melm.search.choice import average, balanced_scores, is_guessing, win_shares
 from melm.search.climb import StartResult, StoppingReason
-from melm.search.path import POSTERIOR_SCALE, SAMPLE_ROWS, Candidate, Path, follow
+from melm.search.path import POSTERIOR_SCALE, SAMPLE_ROWS, Candidate, Path, Setting, follow
 from melm.search.race import StageCount
 from melm.search.recording import Recording
 from melm.typing import Array
@@ -40,8 +39,9 @@ class Choice:
     scores: Array  # (m,), balanced log posterior of held-out rows; NaN where it is not known
     shares: Array  # (m,), of each candidate in the projection
     n_folds: int  # inner folds that judged; 0 where nothing could be judged
-    paths: list[StartResult]  # on all rows, one for each ridge and kernel width
+    paths: list[StartResult]  # on all rows, one for each setting
     stages: list[StageCount]
+    kept: dict[int, float | None]  # by feature that screening kept, the share of inner folds that keep it as well
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ class Regularization:
 
     def plan(self, data: Labeled, resamples: Resamples = (), name: str = "") -> Plan[Choice]:
         """All paths, here and in inner folds, and the choice."""
-        settings = list(product(self.path.ridges, self.path.gammas))
+        n_rows = len(select(resamples, data.codes, data.groups).rows)
+        settings = self.path.settings(n_rows, data.X.shape[1])
         folds = self._folds(data, resamples)
         units = [self._unit(f"{name}path", setting, resamples, index) for index, setting in enumerate(settings)]
         units += [self._unit(f"{name}inner {fold.index}", s, (*resamples, fold)) for fold in folds for s in settings]
-        n_rows = len(select(resamples, data.codes, data.groups).rows)
         sampled = n_rows > SAMPLE_ROWS
         results = yield Stage("path", units, 0.0, 1 - POLISH_SHARE if sampled else 1.0)
         on_all, *by_fold = [results[begin : begin + len(settings)] for begin in range(0, len(units), len(settings))]
-        by_setting = [self.path.candidates(*setting, len(data.classes)) for setting in settings]
+        by_setting = [self.path.candidates(setting, len(data.classes)) for setting in settings]
         candidates = [candidate for some in by_setting for candidate in some]
         projections = [
             V for result, some in zip(on_all, by_setting, strict=True) for V in _projections(result, len(some))
@@ -68,15 +68,18 @@ class Regularization:
         log_posteriors, codes, weights = _judged(data, resamples, folds, by_fold)
         if len(codes):
             log_posteriors[:, [V is None for V in projections]] = np.nan
-        scores, shares = self._choose(log_posteriors, codes, weights, on_all, candidates, projections)
+        scores, shares = self._choose(log_posteriors, codes, weights, settings, on_all, candidates, projections)
         best = candidates[max(np.flatnonzero(shares), key=lambda i: (scores[i], shares[i]))]
-        problem = data.problem(self.path.covariance, resamples, best.ridge)
+        # An average of screened and other projections would be of all features again.
+        shares = np.where([candidate.n_kept == best.n_kept for candidate in candidates], shares, 0.0)
+        shares /= shares.sum()
+        problem = data.problem(self.path.covariance, resamples, best.ridge, best.n_kept)
         chosen = [(V, share) for V, share in zip(projections, shares, strict=True) if V is not None and share > 0]
         V = average([problem.whitening.from_features @ V for V, _ in chosen], np.array([share for _, share in chosen]))
         stages = [StageCount("path", min(n_rows, SAMPLE_ROWS), len(settings), _count(results))]
         if sampled and best.n_iterations > 0:
             arguments: Result = {"polish": best.objective, "n_iterations": best.n_iterations, "projection": V}
-            arguments |= {"ridge": best.ridge, "gamma": best.gamma}
+            arguments |= {"ridge": best.ridge, "gamma": best.gamma, "n_kept": best.n_kept}
             unit = Unit(f"{name}polish", arguments, resamples, resumable=True)
             (polished,) = yield Stage("polish", [unit], 1 - POLISH_SHARE, 1.0)
             if polished is not None:
@@ -96,7 +99,9 @@ class Regularization:
             if result is not None
         ]
         n_folds = sum(all(result is not None for result in results) for results in by_fold)
-        return Choice(best, V, candidates, scores, shares, n_folds, paths, stages)
+        in_folds = [results[settings.index(_setting(best))] for results in by_fold]
+        kept = {} if best.n_kept is None else self._kept(data, resamples, best, in_folds)
+        return Choice(best, V, candidates, scores, shares, n_folds, paths, stages, kept)
 
     def task(self, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]) -> Callable[[], list[Result]]:
         """Units of the plan with what they need of the data, for any process to run."""
@@ -104,17 +109,19 @@ class Regularization:
         return partial(_run_all, tasks)
 
     def _task(self, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Callable[[], Result]:
-        problem = data.problem(self.path.covariance, unit.resamples, unit.arguments["ridge"])
+        arguments = unit.arguments
+        problem = data.problem(self.path.covariance, unit.resamples, arguments["ridge"], arguments["n_kept"])
         if "polish" in unit.arguments:
             return partial(self._polish, problem, unit.arguments, should_stop)
         held_out = data.held_out(unit.resamples) if unit.arguments["judged"] else None
         return partial(self.path.run, problem, held_out, unit.arguments, should_stop)
 
-    def _unit(self, name: str, setting: tuple[float, float], resamples: Resamples, start: int | None = None) -> Unit:
-        ridge, gamma = setting
-        arguments = {"ridge": ridge, "gamma": gamma, "judged": start is None}
+    def _unit(self, name: str, setting: Setting, resamples: Resamples, start: int | None = None) -> Unit:
+        ridge, gamma, n_kept = setting
+        arguments = {**setting._asdict(), "judged": start is None}
         is_shown = start if start is not None and not resamples else None
-        return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}", arguments, resamples, is_shown)
+        screened = "" if n_kept is None else f" kept {n_kept}"
+        return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}{screened}", arguments, resamples, is_shown)
 
     def _folds(self, data: Labeled, resamples: Resamples) -> list[Fold]:
         """Inner folds of the training rows whose training part has rows of every class; none where rows are too few."""
@@ -133,6 +140,7 @@ class Regularization:
         log_posteriors: Array,
         codes: npt.NDArray[np.intp],
         weights: Array | None,
+        settings: Sequence[Setting],
         on_all: Sequence[Result | None],
         candidates: Sequence[Candidate],
         projections: Sequence[Array | None],
@@ -155,12 +163,24 @@ class Regularization:
         ]
         highest = {
             setting: -np.inf if result is None else result["divergence"]
-            for setting, result in zip(product(self.path.ridges, self.path.gammas), on_all, strict=True)
+            for setting, result in zip(settings, on_all, strict=True)
         }
-        last = max(ends, key=lambda i: (highest[candidates[i].ridge, candidates[i].gamma], candidates[i].n_iterations))
+        last = max(ends, key=lambda i: (highest[_setting(candidates[i])], candidates[i].n_iterations))
         shares = np.zeros(len(candidates))
         shares[last] = 1.0
         return np.full(len(candidates), np.nan), shares
+
+    def _kept(
+        self, data: Labeled, resamples: Resamples, best: Candidate, in_folds: Sequence[Result | None]
+    ) -> dict[int, float | None]:
+        """The features that screening kept, the one that separates best first, with their share of the inner folds."""
+        separations = data.problem(self.path.covariance, resamples, best.ridge).separations()
+        varying = data.problem(self.path.covariance, resamples, best.ridge, best.n_kept).rows.varying
+        folds = [set(result["kept"].tolist()) for result in in_folds if result is not None]
+        return {
+            feature: sum(feature in fold for fold in folds) / len(folds) if folds else None
+            for feature in sorted(np.flatnonzero(varying).tolist(), key=lambda feature: -separations[feature])
+        }
 
     def _polish(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         on_divergence = arguments["polish"] == "divergence"
@@ -175,9 +195,13 @@ def _run_all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     return [task() for task in tasks]
 
 
-def _complexity(candidate: Candidate) -> tuple[int, float, bool]:
-    """What is simpler comes first: fewer iterations, a larger ridge, and the directions of partial least squares."""
-    return candidate.n_iterations, -candidate.ridge, candidate.start != "pls"
+def _setting(candidate: Candidate) -> Setting:
+    return Setting(candidate.ridge, candidate.gamma, candidate.n_kept)
+
+
+def _complexity(candidate: Candidate) -> tuple[bool, int, float, bool]:
+    """What is simpler comes first: no screening, fewer iterations, a larger ridge, and partial least squares."""
+    return candidate.n_kept is not None, candidate.n_iterations, -candidate.ridge, candidate.start != "pls"
 
 
 def _projections(result: Result | None, n_candidates: int) -> list[Array | None]:

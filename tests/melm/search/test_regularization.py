@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_wine
 
 from melm import MELM
 from melm.comparison.separability import visual_separability
 from melm.data.labeled import Labeled
+from melm.evidence.evaluate import balanced_accuracy
 from melm.evidence.validation import Validation
 from melm.methods import METHODS, fit, plan_fit, run_unit
 from melm.model import Model
@@ -20,6 +23,7 @@ from melm.model.card import Chosen
 from melm.plan import Fold, NothingFitted, Result, Stage, run_plan, select
 from melm.search.path import ITERATIONS, RIDGES
 from melm.search.regularization import FOLDS
+from melm.typing import Array
 from tests.melm.samples import mixture
 
 X, y = mixture([40, 30], 5)
@@ -160,6 +164,59 @@ def test_large_data_are_chosen_on_a_sample_and_climbed_on_all_rows(monkeypatch: 
     search = run(Labeled.check(rows, codes), max_iterations=4).card.search
     assert search is not None
     assert [(stage.name, stage.n_rows) for stage in search.stages] == [("path", 60), ("polish", 250)]
+
+
+def informative(n_rows: int, n_features: int, n_informative: int = 8) -> tuple[Array, npt.NDArray[np.intp]]:
+    """Rows of which the first few features alone tell the classes apart."""
+    codes = np.arange(n_rows) % 2
+    rows = np.random.default_rng(0).standard_normal((n_rows, n_features))
+    rows[:, :n_informative] += 1.2 * codes[:, None]
+    return rows, codes
+
+
+def test_of_more_features_than_rows_those_that_separate_are_kept() -> None:
+    rows, codes = informative(260, 400)
+    seen, new = slice(60), slice(60, None)
+    model, plain = (
+        fit("melm", rows[seen], codes[seen], regularization=which, max_iterations=4) for which in ("path", None)
+    )
+    kept = chosen(model).kept
+    assert kept is not None
+    names = [each.feature for each in kept]
+    assert {f"x{j}" for j in range(8)} <= set(names)
+    assert all(each.share_of_folds == 1 for each in kept[:4])
+    assert min(each.share_of_folds or 0 for each in kept) < 0.8  # what chance has kept
+    used = np.flatnonzero(np.abs(model.projection).max(axis=1)).tolist()
+    assert used == sorted(int(name[1:]) for name in names)
+    assert model.card.data.n_features == 400
+    assert model.card.data.constant_features == []
+    scores = [balanced_accuracy(codes[new], each.predict(rows[new])) for each in (model, plain)]
+    assert scores[0] > scores[1] + 0.1
+
+
+def test_features_are_screened_inside_each_inner_fold() -> None:
+    data = Labeled.check(*informative(40, 100, 0))
+    kept = [data.problem("ledoit_wolf", (Fold(index, 5, 0),), 1.0, 10).rows.varying for index in range(2)]
+    assert [int(each.sum()) for each in kept] == [10, 10]
+    assert (kept[0] != kept[1]).any()
+    score = chosen(run(data)).score
+    assert score is not None
+    assert score < -0.5  # were all rows seen by the screening, the rows held out would seem to be recognized
+
+
+def test_sparse_and_weighted_rows_are_screened_alike() -> None:
+    rows, codes = informative(30, 60)
+    weights = np.where(np.arange(30) % 3, 1.0, 2.0)
+    given = [Labeled.check(csr_array(rows), codes), Labeled.check(rows, codes), Labeled.check(rows, codes)]
+    given[2].weights = weights
+    problems = [data.problem("ledoit_wolf", (), 1.0, 5) for data in given]
+    assert (problems[0].rows.varying == problems[1].rows.varying).all()
+    by_hand = np.corrcoef(rows.T, codes)[-1, :-1] ** 2
+    np.testing.assert_allclose(given[1].problem("ledoit_wolf").separations(), by_hand, atol=1e-12)
+    repeated = Labeled.check(np.repeat(rows, weights.astype(int), axis=0), np.repeat(codes, weights.astype(int)))
+    np.testing.assert_allclose(
+        given[2].problem("ledoit_wolf").separations(), repeated.problem("ledoit_wolf").separations(), atol=1e-12
+    )
 
 
 def test_every_start_has_its_path_in_the_estimator() -> None:
