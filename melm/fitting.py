@@ -25,10 +25,10 @@ from melm.evidence.card import (
     describe_software,
     describe_starts,
     warn,
-    warn_of_order,
 )
 from melm.evidence.citation import describe_citation
 from melm.evidence.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
+from melm.evidence.traps import warn_of_traps
 from melm.model import Model
 from melm.model.card import Card, SearchResult, SearchStage, Separation
 from melm.objective.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
@@ -201,7 +201,7 @@ def assemble(
     encoder, feature_names = data.encoder(resamples), data.names(resamples)
     stored = compact(densities)
     loadings = problem.spread.loadings(projection)
-    suspicions = [] if resamples else warn_of_order(*data.training(()), feature_names)
+    suspicions = [] if resamples else warn_of_traps(data)
     card = Card(
         method=method,
         gamma=gamma,

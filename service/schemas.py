@@ -279,7 +279,12 @@ class ValidationIn(BaseModel):
         default=Validation.bootstraps,
         ge=0,
         le=1000,
-        description="Fits to rows drawn anew: how stable the projection is, and intervals for its loadings.",
+        description="Fits to bootstrap samples: how stable the projection is, and intervals for its loadings.",
+    )
+    ceiling: bool = Field(
+        default=Validation.ceiling,
+        description="Score gradient boosting on all features on the same folds: what all columns can do. Left out "
+        "where there are more than 1,000 features or 20 classes, and for sparse rows.",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from melm.data.labeled import Labeled
 from melm.evidence.validation import Validation
-from melm.methods import METHODS, plan_evidence, plan_model
+from melm.methods import METHODS, plan_evidence, plan_model, run_units
 from melm.model import Model
 from melm.model import file as model_file
 from melm.plan import Plan, Result, Unit
@@ -42,7 +42,7 @@ class MelmLibrary:
         self, fit: FitRecord, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]
     ) -> list[Result]:
         """What units that are alike give."""
-        return METHODS[fit.method].run_together(_labels_of(fit, data), _parameters(fit), units, should_stop)
+        return run_units(fit.method, _labels_of(fit, data), _parameters(fit), units, should_stop)
 
     def preview(self, fit: FitRecord, data: Labeled, unit: Unit, result: Result) -> Preview | None:
         """What a unit has found, as the service gives it out."""

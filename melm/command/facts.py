@@ -15,7 +15,7 @@ def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
     """Of a model, by its card."""
     data, in_sample, held_out = card["data"], card["in_sample"], card["validation"]
     shuffled, stability = card.get("permutation_test"), card.get("stability")
-    verdict = card["verdict"]
+    verdict, ceiling = card["verdict"], card.get("ceiling")
     return {
         "model": id,
         "method": card["method"],
@@ -26,6 +26,7 @@ def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
         "gamma": text(card["gamma"]),
         "divergence": None if in_sample is None else text(in_sample["divergence"]),
         "held-out accuracy": None if held_out is None else describe_validation(held_out),
+        "ceiling": None if ceiling is None else f"{ceiling['balanced_accuracy']:.3f} by {ceiling['method']}",
         "permutation test": None if shuffled is None else describe_permutations(shuffled),
         "stability": None if stability is None else describe_stability(stability),
         "verdict": verdict["sentence"],

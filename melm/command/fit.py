@@ -85,10 +85,10 @@ def params_of(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(options, name)) is not None}
 
 
-def validation_of(options: argparse.Namespace) -> dict[str, int] | None:
+def validation_of(options: argparse.Namespace) -> dict[str, Any] | None:
     """How the fit is judged."""
     names = ("folds", "permutations", "bootstraps")
-    return {name: getattr(options, name) for name in names} if options.folds else None
+    return {**{name: getattr(options, name) for name in names}, "ceiling": True} if options.folds else None
 
 
 def fit_here(options: argparse.Namespace, rows: Upload) -> None:

@@ -17,7 +17,7 @@ from melm.plan import Result, Stage, run_plan
 from service.intake.upload import Upload, labeled_rows
 
 
-def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: dict[str, int] | None) -> Model:
+def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: dict[str, Any] | None) -> Model:
     """The model that a service would make of the same rows and parameters, bit for bit."""
     if method not in METHODS:
         raise CommandError(f"{method!r} is no method; methods: {', '.join(METHODS)}")

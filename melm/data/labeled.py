@@ -188,9 +188,19 @@ class Labeled:
     @property
     def spread(self) -> Spread:
         """Covariance of the features over all rows, which all problems of all rows share."""
-        kinds = [(kind, ridge) for resamples, kind, ridge, _ in self._problems if not resamples]
+        return self._whole.spread
+
+    @property
+    def separations(self) -> Array:
+        """Of each feature alone, the share of its variance over all rows that lies between the class means (d,)."""
+        return self._whole.separations()
+
+    @property
+    def _whole(self) -> Problem:
+        """A problem of all rows and features: one that is prepared already, if there is one."""
+        kinds = [(kind, ridge) for resamples, kind, ridge, n_kept in self._problems if not resamples and n_kept is None]
         kind, ridge = kinds[0] if kinds else ("empirical", 0.0)
-        return self.problem(kind, (), ridge).spread
+        return self.problem(kind, (), ridge)
 
 
 def check_labels(y: npt.ArrayLike, weights: Array | None = None) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:

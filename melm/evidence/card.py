@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.problem import Problem
-from melm.data.taken import is_sparse
 from melm.density import ClassDensities
 from melm.density.compaction import CELL
 from melm.density.overlap import overlap
@@ -37,10 +36,9 @@ from melm.objective.potential import Pair
 from melm.search.climb import StartResult
 from melm.search.regularization import Choice
 from melm.tables.encoding import Encoder
-from melm.typing import Array, Matrix
+from melm.typing import Array
 
 KEPT = 0.999  # share of a variance below which its loss is worth a warning
-ORDERED_ROWS = 1000  # looked at to see whether a feature grows from row to row
 LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
 
 
@@ -232,17 +230,3 @@ def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
             "of pure noise here. Look at a held-out score."
         )
     return warnings
-
-
-def warn_of_order(X: Matrix, codes: npt.NDArray[np.intp], feature_names: Sequence[str] | None) -> list[str]:
-    """Rows that come class by class, with a feature that grows from row to row: an id that gives the class away."""
-    if is_sparse(X) or np.count_nonzero(np.diff(codes)) != codes.max():  # an id is not zero in most rows
-        return []
-    some = np.linspace(0, len(codes) - 1, min(len(codes), ORDERED_ROWS)).astype(np.intp)
-    names = list(feature_names) if feature_names is not None else [f"x{j}" for j in range(X.shape[1])]
-    growing = np.flatnonzero((np.diff(X[some], axis=0) > 0).all(axis=0))
-    return [
-        f"The rows are sorted by class and {names[j]!r} grows from row to row: an id that gives the class away?"
-        for j in growing
-        if len(some) >= 10
-    ]

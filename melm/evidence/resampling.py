@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from melm.data.labeled import Labeled
+from melm.evidence.ceiling import is_affordable, plan_ceiling
 from melm.evidence.importance import describe_importance
 from melm.evidence.stability import describe_stability
+from melm.evidence.traps import warn_of_lone_columns
 from melm.evidence.validation import HeldOut, Validation, describe_validation, judge
 from melm.model import HeldOutRows, Model
 from melm.model.card import Card, Evidence, PermutationTest
 from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, gather, hold_out
 from melm.typing import Array
 
+T = TypeVar("T")
 FitPlan: TypeAlias = Callable[[Resamples, str], Plan[Model]]  # of resamples, and the beginning of its units' names
 
 UNSTABLE = 0.5  # cosine below which the worst of the redrawn fits lost a direction
@@ -32,14 +35,16 @@ def plan_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed: int
     def folds(before: Resamples, name: str) -> list[Plan[Model]]:
         return [fit((*before, fold), f"{name}fold {fold.seed}.{fold.index} ") for fold in splits]
 
-    plans = folds((), "")
+    plans: list[Plan[Any]] = folds((), "")
     for shuffle in shuffles:
         name = f"permutation {shuffle.seed} "
         plans += [fit((shuffle,), name), *folds((shuffle,), name)]
     plans += [fit((draw,), f"bootstrap {draw.seed} ") for draw in draws]
+    has_ceiling = bool(validation.ceiling and splits and is_affordable(data))
+    plans += [plan_ceiling(splits)] * has_ceiling
     outcomes = iter((yield from gather([_attempt(plan) for plan in plans])))
 
-    def take(count: int) -> list[Model | None]:
+    def take(count: int) -> list[Any]:
         return [next(outcomes) for _ in range(count)]
 
     fold_models = take(len(splits))
@@ -50,11 +55,14 @@ def plan_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed: int
         "permutation_test": _describe_permutations(model, held_out, null) if shuffles else None,
         "stability": describe_stability(data, model, take(len(draws))) if draws else None,
         "importance": describe_importance(data, model, splits, fold_models) if held_out else None,
+        "ceiling": next(outcomes) if has_ceiling else None,
     }
-    missing = [key for key in asked_evidence(validation) if found[key] is None]
+    asked = [key for key in asked_evidence(validation) if key != "ceiling" or has_ceiling]
+    missing = [key for key in asked if found[key] is None]
     card = model.card.model_copy(update={**found, "missing_evidence": missing})
     rows = _held_out_rows(data, model, splits, fold_models) if held_out else None
-    return replace(model, card=card.with_warnings(_doubts(card)), held_out=rows)
+    lone = warn_of_lone_columns(data, model, splits, card.validation) if card.validation else []
+    return replace(model, card=card.with_warnings([*_doubts(card), *lone]), held_out=rows)
 
 
 def asked_evidence(validation: Validation) -> list[Evidence]:
@@ -64,10 +72,12 @@ def asked_evidence(validation: Validation) -> list[Evidence]:
         asked.append("permutation_test")
     if validation.bootstraps:
         asked.append("stability")
+    if validation.ceiling:
+        asked.append("ceiling")
     return asked
 
 
-def _attempt(plan: Plan[Model]) -> Plan[Model]:
+def _attempt(plan: Plan[T]) -> Plan[T]:
     """A fit to a resample. One that cannot be made there leaves the evidence incomplete, and is no error of the fit."""
     try:
         return (yield from plan)

@@ -22,14 +22,15 @@ CONFIDENCE = 0.95
 class Validation:
     """How often a fit is repeated to judge it: in each of some folds, the whole some times over.
 
-    On request also on `permutations` sets of shuffled labels, folds and all, and on `bootstraps` sets of rows drawn
-    anew.
+    On request also on `permutations` sets of permuted labels, folds and all, and on `bootstraps` bootstrap samples.
+    With `ceiling`, gradient boosting on all features is judged on the same folds: what all columns can do.
     """
 
     folds: int = 5
     repeats: int = 1
     permutations: int = 0
     bootstraps: int = 0
+    ceiling: bool = False
 
     def splits(self, data: Labeled, seed: int) -> list[Fold]:
         """The folds of all repeats; fewer per repeat where a class has fewer rows, or groups, than that."""

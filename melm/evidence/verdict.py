@@ -24,6 +24,7 @@ SWALLOWED_SHARE = 0.9  # of all held-out rows are predicted as one class,
 SWALLOWED_RECALL = 0.2  # and of every other class less than this is recognized
 OPTIMISM = 0.1  # by which the picture's own rows are recognized better than held-out rows
 FEW_ROWS = 10  # in a class
+HEADROOM = 0.9  # share of the ceiling's skill below which more components or another method are worth a try
 NAMED_CLASSES = 3  # up to this many classes, the sentence names each
 
 
@@ -127,6 +128,7 @@ def _sentences(
     else:
         sentences.append(OPENINGS[level])
     sentences.append(_recognition(classes, validation.recall_by_class))
+    sentences += _beside_ceiling(level, card, validation)
     in_sample = card.in_sample
     if in_sample and level is not Level.NOISE:
         seen, new = in_sample.leave_one_out_balanced_accuracy, validation.balanced_accuracy
@@ -142,6 +144,30 @@ OPENINGS = {
     Level.PARTIAL: "Partial: the classes overlap on new rows.",
     Level.CLEAR: "Clear: new rows fall where the picture says.",
 }
+
+
+def _share_of_ceiling(card: Card, validation: ValidationResult) -> float | None:
+    """Skill as a share of what all columns can do; None where that is not known, or is next to nothing."""
+    if card.ceiling is None:
+        return None
+    highest = _skill(card.ceiling.balanced_accuracy, validation)
+    return None if highest < NEGLIGIBLE_SKILL else _skill(validation.balanced_accuracy, validation) / highest
+
+
+def _beside_ceiling(level: Level, card: Card, validation: ValidationResult) -> list[str]:
+    share = _share_of_ceiling(card, validation)
+    if share is None or card.ceiling is None:
+        return []
+    if level is Level.NOISE:
+        highest = _skill(card.ceiling.balanced_accuracy, validation)
+        if highest < PARTIAL_SKILL:
+            return []
+        return [
+            f"All columns together can do better: {card.ceiling.method} scores {card.ceiling.balanced_accuracy:.2f}."
+        ]
+    if share >= 1:
+        return [f"It does as well as {card.ceiling.method}."]
+    return [f"It keeps {share:.0%} of what {card.ceiling.method} can do."]
 
 
 def _recognition(classes: Sequence[Label], recalls: Sequence[float]) -> str:
@@ -163,8 +189,11 @@ def _advice(level: Level, card: Card, validation: ValidationResult) -> str:
     if level is not Level.CLEAR and fewest < FEW_ROWS:
         label = data.classes[data.class_counts.index(fewest)]
         return f"Collect more rows of {label!r}: with {fewest} of them, little can be said."
+    share = _share_of_ceiling(card, validation)
     if level is Level.NOISE:
         return "Do not read the picture. Try fewer columns, more rows, or other measurements."
+    if level is not Level.CLEAR and share is not None and share < HEADROOM:
+        return "The columns hold more than this picture shows: try more components, or compare with another method."
     if level is Level.CLEAR:
         return "Look at which features make up the axes, and check that none of them gives the class away."
     if _is_uncertain(level, validation):

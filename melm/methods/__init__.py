@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from melm.data.labeled import Labeled
 from melm.evidence import resampling
+from melm.evidence.ceiling import run_ceiling
 from melm.evidence.validation import Validation
 from melm.evidence.verdict import judge_card
 from melm.methods.base import Method
@@ -77,7 +78,16 @@ def run_unit(
     method: str, data: Labeled, parameters: BaseModel, unit: Unit, should_stop: Callable[[], bool] = lambda: False
 ) -> Result:
     """Run one unit of a fit's plan. Raises `Stopped` soon after `should_stop` says so."""
-    return METHODS[method].run(data, parameters, unit, should_stop)
+    return run_units(method, data, parameters, [unit], should_stop)[0]
+
+
+def run_units(
+    method: str, data: Labeled, parameters: BaseModel, units: Sequence[Unit], should_stop: Callable[[], bool]
+) -> list[Result]:
+    """Run units of a fit's plan that are alike."""
+    if "ceiling" in units[0].arguments:
+        return [run_ceiling(data, unit) for unit in units]
+    return METHODS[method].run_together(data, parameters, units, should_stop)
 
 
 def fit(method: str, X: Matrix, y: npt.ArrayLike, *, validation: Validation | None = None, **parameters: Any) -> Model:

@@ -247,6 +247,14 @@ class ValidationResult(Part):
     is_real: bool | None = Field(default=None, description="In cards of 0.1, which have no verdict.")
 
 
+class Ceiling(Part):
+    """What all columns can do, without a picture."""
+
+    method: Text = Field(description="What was asked to do its best.")
+    balanced_accuracy: Share = Field(description="Mean over the folds of one repeat.")
+    scores: list[Share] = Field(max_length=MAX_ITEMS, description="Balanced accuracy of each fold.")
+
+
 class PermutationTest(Part):
     """How often fits to permuted labels do as well."""
 
@@ -322,7 +330,7 @@ class Verdict(Part):
     next: str = Field(max_length=2000, description="What to do next.")
 
 
-Evidence: TypeAlias = Literal["validation", "permutation_test", "stability"]
+Evidence: TypeAlias = Literal["validation", "permutation_test", "stability", "ceiling"]
 
 
 class Card(Part):
@@ -362,6 +370,7 @@ class Card(Part):
         default=None, ge=0, description="The seed of a fit to permuted labels, whose picture shows chance."
     )
     validation: ValidationResult | None = Field(default=None, description="Null where the fit was not validated.")
+    ceiling: Ceiling | None = Field(default=None, description="Where it was asked for, and the data are not too large.")
     permutation_test: PermutationTest | None = Field(default=None, description="Where it was asked for.")
     stability: Stability | None = Field(default=None, description="Where bootstraps were asked for.")
     importance: Importance | None = Field(default=None, description="Where the fit was validated.")

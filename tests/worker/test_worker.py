@@ -44,7 +44,7 @@ def own(running: RedisServer) -> Iterator[Engine]:
     store.close()
 
 
-def fitted(store: Engine, params: dict[str, Any], validation: dict[str, int] | None) -> FitRecord:
+def fitted(store: Engine, params: dict[str, Any], validation: dict[str, Any] | None) -> FitRecord:
     dataset, _ = store.datasets.create("default", *two_blobs(60, 4), feature_names=["a", "b", "c", "d"])
     asked = FitSubmission(
         dataset_id=dataset.id,
@@ -61,8 +61,8 @@ def fitted(store: Engine, params: dict[str, Any], validation: dict[str, int] | N
 
 
 @pytest.mark.parametrize("validation", [None, VALIDATION], ids=["alone", "validated"])
-def test_a_fit_is_the_librarys_own_bit_for_bit(own: Engine, validation: dict[str, int] | None) -> None:
-    parameters = METHODS["melm"].Parameters(n_starts=4, seed=3)
+def test_a_fit_is_the_librarys_own_bit_for_bit(own: Engine, validation: dict[str, Any] | None) -> None:
+    parameters = METHODS["melm"].Parameters(regularization=None, n_starts=4, seed=3)
     fit = fitted(own, parameters.model_dump(mode="json"), validation)
     assert fit.status is Status.SUCCEEDED, fit.error
     data = Labeled.check(*two_blobs(60, 4), feature_names=["a", "b", "c", "d"])

@@ -50,6 +50,7 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
       "The same rows and the same classifier on top, by different methods. Compare the held-out scores: a clearer picture that scores no better is only better looking.",
     ),
     features && element("p", { class: "hint" }, `The ${plural(selected.size, "selected row")} stand out; the others are faint.`),
+    ceiling(model.card),
     grid,
     element(
       "p",
@@ -60,6 +61,11 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
   );
   add(others.filter(({ common }) => common));
 }
+
+// What all columns can do: the score that no picture has to beat.
+const ceiling = ({ ceiling: found }) =>
+  found &&
+  element("p", {}, `The ceiling: ${found.method} scores ${score(found.balanced_accuracy)} on held-out rows, without a picture.`);
 
 // The fit by another method, with as many components where that method has a choice.
 function request(method, model, name) {

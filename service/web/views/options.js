@@ -96,6 +96,7 @@ export async function fitOptions(wish = {}) {
       folds: Number(folds.value),
       permutations: Number(permutations.value),
       bootstraps: Number(bootstraps.value),
+      ceiling: true,
     };
     return { method: method.value, params, validation: validation.folds >= 2 ? validation : null };
   };

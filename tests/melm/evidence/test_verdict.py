@@ -8,7 +8,7 @@ import pytest
 
 from melm.evidence import verdict as module
 from melm.evidence.verdict import judge_card
-from melm.model.card import Card, Data, Level, PermutationTest, Separation, ValidationResult
+from melm.model.card import Card, Ceiling, Data, Level, PermutationTest, Separation, ValidationResult
 
 LABELS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
 
@@ -19,6 +19,7 @@ def card(
     p_value: float | None = None,
     permutations: int = 100,
     in_sample: float | None = None,
+    ceiling: float | None = None,
 ) -> Card:
     """A card with the held-out confusion, and an interval that reaches this far to both sides."""
     recalls = [row[code] / sum(row) for code, row in enumerate(confusion)]
@@ -38,6 +39,9 @@ def card(
         permutation_test=None
         if p_value is None
         else PermutationTest.model_construct(p_value_of_balanced_accuracy=p_value, permutations=permutations),
+        ceiling=None
+        if ceiling is None
+        else Ceiling(method="gradient boosting on all features", balanced_accuracy=ceiling, scores=[ceiling]),
         in_sample=None if in_sample is None else Separation.model_construct(leave_one_out_balanced_accuracy=in_sample),
     )
 
@@ -70,6 +74,11 @@ SITUATIONS = [
     ("swallowed in noise", card([[1, 99], [0, 100]], 0.001), Level.NOISE, "Nearly every new row is predicted as 'b'"),
     ("picture flatters", card([[75, 25], [25, 75]], in_sample=0.99), Level.PARTIAL, "99% of its own rows"),
     ("picture does not flatter", card([[75, 25], [25, 75]], in_sample=0.8), Level.PARTIAL, "overlap"),
+    ("below the ceiling", card([[75, 25], [25, 75]], ceiling=0.9), Level.PARTIAL, "It keeps 62% of what gradient"),
+    ("at the ceiling", card([[95, 5], [4, 96]], ceiling=0.95), Level.CLEAR, "It does as well as gradient boosting"),
+    ("noise below a ceiling", card([[50, 50], [50, 50]], ceiling=0.8), Level.NOISE, "together can do better: gradient"),
+    ("noise, and nothing to reach", card([[52, 48], [50, 50]], 0.05, ceiling=0.5), Level.NOISE, "than guessing. Of"),
+    ("weak, and so is the ceiling", card([[62, 38], [40, 60]], ceiling=0.62), Level.WEAK, "It keeps 92%"),
     ("one class missed", card([[98, 1, 1], [1, 98, 1], [30, 30, 40]]), Level.PARTIAL, "40 of 'c'"),
     ("three classes at chance", card([[34, 33, 33], [33, 34, 33], [33, 33, 34]], 0.05), Level.NOISE, "guessing"),
     ("ten classes, clear", card(many(10, 91, 1)), Level.CLEAR, "on average"),
@@ -108,6 +117,12 @@ def test_advice_names_what_is_confused() -> None:
     assert "'b'" in verdict.next
 
 
+def test_advice_below_the_ceiling_is_to_show_more_of_the_columns() -> None:
+    below, near = (judge_card(card([[75, 25], [25, 75]], ceiling=ceiling)).next for ceiling in (0.9, 0.76))
+    assert "more components" in below
+    assert "more components" not in near
+
+
 def test_advice_asks_for_more_folds_where_the_interval_is_wide() -> None:
     assert "more folds" in judge_card(card([[80, 20], [20, 80]], 0.2)).next
 
@@ -127,6 +142,7 @@ def test_the_page_on_the_verdict_has_the_thresholds() -> None:
         f"less than {module.SWALLOWED_RECALL} of every other class",
         f"p-value is above {module.SIGNIFICANT},",
         f"by more than {module.OPTIMISM}.",
+        f"less than {module.HEADROOM} of the ceiling",
         f"a class with fewer than {module.FEW_ROWS} rows",
     ):
         assert words in page
