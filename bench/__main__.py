@@ -31,6 +31,7 @@ PARTS = {
         "wide": "Many features",
         "uploads": "Large data through the service",
         "service": "The service",
+        "serving": "Serving",
         "tenants": "Many tenants",
     }.items()
     if (FOLDER / f"{name}.py").exists()

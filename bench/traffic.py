@@ -30,13 +30,16 @@ ENDED = {"succeeded", "failed", "canceled"}
 class Traffic:
     """What is asked next, and what has come of it."""
 
-    def __init__(self, url: str, model_id: str, dataset_id: str) -> None:
+    def __init__(
+        self, url: str, model_id: str, dataset_id: str, n_features: int = N_FEATURES, only: str | None = None
+    ) -> None:
         self.host = urlsplit(url).netloc
         self._dataset_id = dataset_id
+        self._shares = SHARES if only is None else {only: 1.0}
         self._random = random.Random(0)  # noqa: S311 - a mix, no secret
         rows = io.BytesIO()
-        np.save(rows, np.random.default_rng(0).standard_normal((N_TRANSFORMED, N_FEATURES)))
-        row = json.dumps({"X": [[0.5] * N_FEATURES]}).encode()
+        np.save(rows, np.random.default_rng(0).standard_normal((N_TRANSFORMED, n_features)))
+        row = json.dumps({"X": [[0.5] * n_features]}).encode()
         self._predict = self.request("POST", f"/v1/models/{model_id}/predict", row)
         self._transform = self.request("POST", f"/v1/models/{model_id}/transform", rows.getvalue(), "application/x-npy")
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)
@@ -53,7 +56,7 @@ class Traffic:
 
     def next(self) -> tuple[str, bytes]:
         """A kind of request, and its bytes."""
-        [kind] = self._random.choices(list(SHARES), list(SHARES.values()))
+        [kind] = self._random.choices(list(self._shares), list(self._shares.values()))
         if kind == "fit" and len(self.open_fits) >= MAX_OPEN_FITS:
             kind = "poll"
         if kind == "poll" and not self.open_fits:
@@ -171,8 +174,10 @@ def main() -> None:
     parser.add_argument("dataset_id")
     parser.add_argument("--connections", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--features", type=int, default=N_FEATURES, help="of the model (%(default)s)")
+    parser.add_argument("--only", choices=SHARES, help="one kind of request instead of the mix")
     options = parser.parse_args()
-    traffic = Traffic(options.url, options.model_id, options.dataset_id)
+    traffic = Traffic(options.url, options.model_id, options.dataset_id, options.features, options.only)
     seconds = uvloop.run(run(traffic, options.connections, options.seconds))
     json.dump(summary(traffic, seconds), sys.stdout)
 

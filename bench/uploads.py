@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.large import N_STARTS, clusters
 from bench.measurement import Measurement
-from bench.service import bare_app
+from bench.serving import app_process
 from bench.tables import numbers_as_csv, pieces
 from melm import MELM
 from melm.typing import Array
@@ -34,7 +34,7 @@ def measurements(quick: bool) -> Iterator[Measurement]:
     X, y = clusters(n_rows)
     npz = as_npz(X, y)
     with running() as (url, folder, api), httpx2.Client(base_url=api.url, timeout=600) as client:
-        with bare_app(url) as bare:
+        with app_process("bench.bare_app", {"MELM_REDIS_URL": url}) as bare:
             yield against_a_copy(client, bare, npz, n_rows)
         csv = numbers_as_csv(n_rows)
         for name, body, headers, params in (("npz", npz, NPZ, {}), ("CSV", csv, CSV, {"target": "label"})):

@@ -16,6 +16,8 @@ from melm.model.card import Card
 from melm.tables.encoding import Encoder
 from melm.typing import Array, Matrix, ShouldStop, never
 
+SMALLER_BLOCKS = 16  # than usual, so that a block and its difference from the offset stay in the cache
+
 
 @dataclass(frozen=True)
 class HeldOutRows:
@@ -69,7 +71,9 @@ class Model:
         """Rows in the projected space (n, k)."""
         if is_sparse(X):
             return TakenSparse(X).project(self.projection, self.offset)
-        parts: list[Array] = [(X[block] - self.offset) @ self.projection for block in blocks(len(X), X.shape[1] * 8)]
+        parts: list[Array] = [
+            (X[block] - self.offset) @ self.projection for block in blocks(len(X), X.shape[1] * 8 * SMALLER_BLOCKS)
+        ]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.projection.shape[1])), *parts])
 
     def predict(self, X: Matrix, should_stop: ShouldStop = never) -> npt.NDArray[Any]:

@@ -30,7 +30,9 @@ from service.security.keys import Scope
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 
 INLINE_BYTES = 4096  # bodies up to this size may be answered at once, where a thread would cost more than the work
-INLINE_WORK = 2**22  # bytes of a body times kernels of a model up to which they are: about a millisecond
+INLINE_VIEW_BYTES = 2**22  # the same where npy is answered with npy, which is not parsed but viewed
+INLINE_PAIRS = 2**17  # rows times kernels of a model up to which they are: about a millisecond
+CELLS_PER_PAIR = 4  # that are projected in the time that a kernel takes
 PRINTED = 4  # times as much as in memory, where numbers are written as text
 MATRICES = (CODECS["application/x-npy"], CODECS["application/x-npz"])
 WRITTEN = (CODECS["text/csv"], CODECS[EXCEL.media_type])  # whose reading a query may guide
@@ -58,27 +60,39 @@ async def respond(
     is_raw = parse_raw(request.query_params)
     written = parse_query(request.query_params) if reader in WRITTEN else FOUND_OUT
 
-    def work(cached: CachedModel, should_stop: ShouldStop = never) -> tuple[bytes, Answer]:
-        rows = read_rows(reader, content, context.settings.limits, cached.model, written)
+    def read(cached: CachedModel) -> Rows:
+        return read_rows(reader, content, context.settings.limits, cached.model, written)
+
+    def work(cached: CachedModel, rows: Rows | None, should_stop: ShouldStop = never) -> tuple[bytes, Answer]:
+        rows = read(cached) if rows is None else rows
         hold(rows.X.shape[0] * cached.answer_bytes * (1 if writer in MATRICES else PRINTED))
         answer = with_remarks(ask(cached, rows, should_stop), rows, cached.model.id_name)
         if is_raw:
             answer = replace(answer, is_raw=True)
         return writer.encode(answer), answer
 
-    is_light = len(content) <= INLINE_BYTES and FORMATS[reader.media_type].is_memory_safe  # others wait for a process
-    cached = context.models.peek(tenant, model_id) if is_light else None
-    if cached is not None and len(content) * cached.n_kernels <= INLINE_WORK:
-        encoded, answer = work(cached)
+    is_small = len(content) <= INLINE_BYTES and FORMATS[reader.media_type].is_memory_safe  # others wait for a process
+    is_viewed = len(content) <= INLINE_VIEW_BYTES and reader is writer is CODECS["application/x-npy"]
+    at_hand = context.models.peek(tenant, model_id)
+    cached = await run_in_threadpool(context.models.get, tenant, model_id) if at_hand is None else at_hand
+    may_be_inline = at_hand is not None and (is_small or (is_viewed and cached.model.encoder is None))
+    rows = read(cached) if may_be_inline else None
+    if rows is not None and n_pairs(rows, 0 if ask is transform_rows else cached.n_kernels) <= INLINE_PAIRS:
+        encoded, answer = work(cached, rows)
     else:
-        cached = await run_in_threadpool(context.models.get, tenant, model_id)
-        encoded, answer = await context.heavy.run(request, tenant, partial(work, cached))
+        encoded, answer = await context.heavy.run(request, tenant, partial(work, cached, rows))
         context.models.trim()
     context.metrics.count_payload("out", writer.media_type, len(encoded))
     headers = [(b"melm-model-id", cached.id.encode()), *HEADERS[writer.media_type]]
     if answer.warnings:
         headers.append((b"melm-warnings", as_header(answer.warnings)))
     return DirectResponse(encoded, headers)
+
+
+def n_pairs(rows: Rows, n_kernels: int) -> int:
+    """The work of an answer, as if all of it were kernels at rows."""
+    n_rows, n_columns = rows.X.shape
+    return int(n_rows * n_kernels + n_rows * n_columns // CELLS_PER_PAIR)
 
 
 def as_header(warnings: Sequence[str]) -> bytes:

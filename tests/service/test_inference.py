@@ -162,10 +162,36 @@ def test_little_work_is_done_at_once_and_much_of_it_leaves_the_loop(
     predict_labels = inference.predict_labels
     monkeypatch.setattr(inference, "predict_labels", predict)
     with served(app) as url, httpx2.Client(base_url=url) as client:
-        for work in (inference.INLINE_WORK, inference.INLINE_WORK, 0):
-            monkeypatch.setattr(inference, "INLINE_WORK", work)
+        for work in (inference.INLINE_PAIRS, inference.INLINE_PAIRS, 0):
+            monkeypatch.setattr(inference, "INLINE_PAIRS", work)
             assert client.post(f"/v1/models/{model_id}/predict", json={"X": X[:1].tolist()}).status_code == 200
     assert [name == "loop" for name in threads] == [False, True, False]  # the first had to read the model
+
+
+def test_npy_that_is_only_viewed_stays_on_the_loop(
+    server: RedisServer, model_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def transform(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
+        threads.append(current_thread().name)
+        return transform_rows(cached, rows, should_stop)
+
+    settings = ServiceSettings(redis_url=server.url, model_check_seconds=3600)
+    app = create_app(open_engine(settings), CeleryDispatcher(settings), settings)
+    transform_rows = inference.transform_rows
+    monkeypatch.setattr(inference, "transform_rows", transform)
+    body = samples.npy(np.tile(X, (200, 1)))
+    assert len(body) > inference.INLINE_BYTES
+    with served(app) as url, httpx2.Client(base_url=url) as client:
+        path = f"/v1/models/{model_id}/transform"
+        client.post(path, json={"X": X[:1].tolist()})
+        for accept in ("application/x-npy", "text/csv"):
+            headers = {"Content-Type": "application/x-npy", "Accept": accept}
+            assert client.post(path, content=body, headers=headers).status_code == 200
+        monkeypatch.setattr(inference, "INLINE_VIEW_BYTES", 0)
+        client.post(path, content=body, headers={"Content-Type": "application/x-npy"})
+    assert [name == "loop" for name in threads[1:]] == [True, False, False]
 
 
 def test_no_rows_no_answers(client: httpx2.Client, model_id: str) -> None:
