@@ -1,28 +1,37 @@
-# Each target sets up .venv by itself, once, from the lock files. Needs make and Python 3.11 or newer, nothing else.
+# Each target sets up .venv by itself, once, from the lock files: `make up` what runs, the others the tools as well.
+# Needs make and Python 3.11 or newer, nothing else.
 # PYTHON=python3.12 names the interpreter of a new .venv; ARGS="..." is passed on to the command of the target.
 
 PYTHON ?= python3
 PYTHONS ?= python3.11 python3.12 python3.13
 ARGS ?=
+PROCESSES ?= 2
 BIN := .venv/bin
+INSTALL := $(BIN)/pip install -qq --disable-pip-version-check
+RUNS := .venv/.runs
 READY := .venv/.ready
+PAGE := tests/service/web
+TESTS := $(BIN)/pytest -q -n $(PROCESSES) --dist loadgroup
 LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fewest --python-version 3.11 \
 	--generate-hashes --custom-compile-command "make lock" pyproject.toml
 
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test containers pythons faults fuzz load lint format bench paper audit lock clean
+.PHONY: help up test test-all containers pythons faults fuzz load lint format bench paper audit lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1 \t\2/p' Makefile | expand -t 14
 
-up: $(READY) ## Start server, worker and API, and print the address (ARGS="--port 9000")
+up: $(RUNS) ## Start server, worker and API, and print the address (ARGS="--port 9000")
 	@$(BIN)/melm up $(ARGS)
 
-test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient")
-	@$(BIN)/pytest -q $(ARGS)
+test: $(READY) ## Run the tests (ARGS="tests/melm -k gradient", PROCESSES=4)
+	@$(TESTS) $(ARGS)
+
+test-all: $(READY) ## Run the slow tests as well: TLS, schemathesis, all methods, all pages, installed wheels
+	@$(TESTS) -m "not faults and not containers" $(ARGS)
 
 containers: $(READY) ## Build the image and try the deployment on a real engine (ARGS='-m "containers and not long"' is the short form)
 	@$(BIN)/pytest -q -m containers tests/containers $(ARGS)
@@ -46,12 +55,17 @@ fuzz: $(READY) ## Feed every parser what it does not expect, for ten minutes (AR
 load: $(READY) ## Put the service under load for a minute (ARGS="--seconds 600")
 	@$(BIN)/python -m bench.load $(ARGS)
 
-lint: $(READY) ## Check style, types, the direction of imports and the compose file; changes nothing
+lint: $(READY) ## Check all languages, types, the direction of imports and the compose file; changes nothing
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	@if command -v luacheck >/dev/null; then $(BIN)/python -m tests.luacheck; \
+		else echo "luacheck is not on this machine (Debian's lua-check): the scripts in Lua are not checked"; fi
+	@if command -v npm >/dev/null; then $(MAKE) --silent $(PAGE)/node_modules/.ready && $(PAGE)/node_modules/.bin/eslint \
+		--config $(PAGE)/eslint.config.js --max-warnings 0 service/web $(PAGE); \
+		else echo "npm is not on this machine: the page's modules in JavaScript are not checked"; fi
 
 format: $(READY) ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix
@@ -76,11 +90,20 @@ clean: ## Remove .venv and all caches; data of "make up" stays
 	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml requirements-dev.txt
+$(PAGE)/node_modules/.ready: $(PAGE)/package-lock.json
+	@npm --prefix $(PAGE) ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(RUNS): pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'melm needs Python 3.11 or newer as "$(PYTHON)"; name another one by "make PYTHON=python3.12 ...".'; exit 1; }
-	@echo "Setting up .venv from requirements-dev.txt (once; a minute or two)"
+	@echo "Setting up .venv from requirements.txt (once; a minute)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
-	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --editable .
+	@$(INSTALL) --require-hashes --requirement requirements.txt
+	@$(INSTALL) --no-deps --editable .
+	@touch $@
+
+$(READY): $(RUNS) requirements-dev.txt
+	@echo "Adding the tools of requirements-dev.txt to .venv (once; a minute)"
+	@$(INSTALL) --require-hashes --requirement requirements-dev.txt
 	@touch $@

@@ -61,7 +61,10 @@ class Reader:
         self._ids |= first
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[] if page.name == "README.md" else pytest.mark.slow, id=page.name) for page in PAGES],
+)
 def test_what_a_page_says_works(
     page: Path,
     service: RunningService,

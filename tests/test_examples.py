@@ -13,6 +13,7 @@ from tests.running_service import RunningService
 from tests.servers import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_an_example_runs_and_draws(example: Path, service: RunningService, tmp_path: Path) -> None:
     run = subprocess.run(

@@ -8,10 +8,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.attack.bystander import Bystander
 from tests.attack.conftest import Record
 from tests.attack.service import MALLORY, Attacked, peak_of
 from tests.servers import wait_until
+
+pytestmark = pytest.mark.slow
 
 HEAD = f"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {MALLORY}\r\n".encode()
 N_UNREAD = 20  # requests for a large answer on each connection

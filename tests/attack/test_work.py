@@ -19,6 +19,8 @@ from tests.attack.conftest import Record
 from tests.attack.service import MALLORY, Attacked
 from tests.service import samples
 
+pytestmark = pytest.mark.slow
+
 NPY, NPZ, CSV = ({"Content-Type": kind} for kind in ("application/x-npy", "application/x-npz", "text/csv"))
 
 

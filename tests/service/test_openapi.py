@@ -113,10 +113,12 @@ def test_every_method_has_its_body(document: dict[str, Any]) -> None:
     assert {schema["properties"]["method"]["const"] for schema in schemas} == set(METHODS)
 
 
+@pytest.mark.slow
 def test_redocly(node: Path) -> None:
     run("npx", "redocly", "lint", str(FILE), folder=node)
 
 
+@pytest.mark.slow
 def test_spectral(node: Path) -> None:
     said = run(
         "npx", "spectral", "lint", "--ruleset", "spectral.yaml", "--fail-severity", "error", str(FILE), folder=node
@@ -124,6 +126,7 @@ def test_spectral(node: Path) -> None:
     assert "0 errors" in said or "No results" in said
 
 
+@pytest.mark.slow
 def test_typescript_client_compiles_and_makes_a_fit(node: Path, api: Api, tmp_path: Path) -> None:
     for name in ("package.json", "tsconfig.json", "fit.ts"):
         shutil.copy(node / name, tmp_path)
@@ -135,6 +138,7 @@ def test_typescript_client_compiles_and_makes_a_fit(node: Path, api: Api, tmp_pa
     assert said["right"] > said["total"] / 2
 
 
+@pytest.mark.slow
 def test_schemathesis_finds_no_violation(tmp_path: Path) -> None:
     """On a service of its own: it deletes what it finds."""
     with (

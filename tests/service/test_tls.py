@@ -19,6 +19,8 @@ from tests.servers import ROOT, server_binary, wait_until, worker_process
 from tests.service import samples
 from tests.service.api import api_process, free_port
 
+pytestmark = pytest.mark.slow
+
 PASSWORD = "correct-horse"
 START_SECONDS = 30.0
 

@@ -29,6 +29,7 @@ LOCAL_PARAMETERS = {"n_jobs", "race", "form", "callback"}
 EXCUSED_CHECKS: dict[str, str] = {}
 
 
+@pytest.mark.slow
 def test_scikit_learns_own_checks_pass_against_a_running_service(service: RunningService) -> None:
     """In a process of its own: the checks of array types want a variable set before scipy is loaded."""
     program = f"""
