@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 EXTRAS = {  # modules by which an extra is known to be installed
-    "tables": ("pyarrow", "python_calamine"),
+    "tables": ("msgspec", "pyarrow", "python_calamine"),
     "client": ("httpx2", "tqdm"),
     "plot": ("matplotlib",),
     "dask": ("dask", "distributed"),
     "onnx": ("onnx",),
-    "service": ("celery", "fastapi", "redis", "uvicorn"),
+    "service": ("celery", "fastapi", "redis", "resvg_py", "shtab", "uvicorn"),
 }
 
 

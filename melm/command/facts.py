@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from melm.command.column_roles import kind_lines, role_lines
 from melm.command.output import text
 from melm.command.remedy import as_option
-from melm.remote import Dataset, FitRecord
+
+if TYPE_CHECKING:
+    from melm.remote import Dataset, FitRecord
 
 
 def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:

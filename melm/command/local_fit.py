@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from melm.command.failure import CommandError
 from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
-from melm.plan import Result, Stage, run_plan
+from melm.plan import Result, Stage, Unit, run_plan
 from service.intake.upload import Upload, labeled_rows
 
 
@@ -29,8 +29,7 @@ def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: d
     data = labeled_rows(rows)
 
     def run_stage(stage: Stage) -> list[Result]:
-        units = tqdm(stage.units, desc=stage.name, leave=False, disable=None, file=sys.stderr)
-        return [run_unit(method, data, parameters, unit) for unit in units]
+        return [run_unit(method, data, parameters, unit) for unit in shown(stage)]
 
     judged = None if validation is None else Validation(**validation)
     try:
@@ -38,3 +37,12 @@ def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: d
             return run_plan(plan_fit(method, data, parameters, judged), run_stage)
     except ValueError as error:
         raise CommandError(str(error)) from None
+
+
+def shown(stage: Stage) -> Iterable[Unit]:
+    """The units of a stage, with a bar for people where tqdm is installed."""
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:
+        return stage.units
+    return tqdm(stage.units, desc=stage.name, leave=False, disable=None, file=sys.stderr)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from melm.command.failure import CommandError
 from melm.command.model_source import say_warnings
-from melm.command.table_file import TableFile, read_bytes
+from melm.command.output import read_bytes
 from melm.model import Model
 from melm.model import file as model_file
+
+if TYPE_CHECKING:
+    from melm.command.table_file import TableFile
 
 
 class LocalModel:

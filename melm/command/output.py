@@ -1,4 +1,4 @@
-"""What commands write: arrays as CSV, npz or JSON, facts as lines or JSON, lists as columns or JSON."""
+"""What commands read and write: files, arrays as CSV, npz or JSON, facts as lines or JSON, lists as columns or JSON."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ def media_type_of(output: str, *, as_json: bool) -> str:
     if (suffix := Path(output).suffix.lower()) in FORMATS:
         return FORMATS[suffix]
     raise CommandError(f"{output}: name a file that ends in {', '.join(FORMATS)}")
+
+
+def read_bytes(path: str) -> bytes:
+    """A file's content."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 
 
 def write_bytes(content: bytes, output: str) -> None:

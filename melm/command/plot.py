@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from melm.command.options import add_command, add_model, add_url
+from melm.extras import check_extra
 
 if TYPE_CHECKING:
     from melm.command.options import Commands
@@ -49,6 +50,7 @@ def run(options: argparse.Namespace) -> None:
 
 def as_png(svg: str) -> bytes:
     """The same drawing in pixels."""
+    check_extra("service", "a picture in pixels")
     from resvg_py import svg_to_bytes
 
     return bytes(svg_to_bytes(svg_string=svg, background="white", zoom=PIXELS_PER_UNIT))

@@ -41,7 +41,6 @@ def run(options: argparse.Namespace) -> None:
 def find(options: argparse.Namespace) -> tuple[Any, dict[str, object]]:
     """What is known of a thing: all of it, and what people want to know."""
     from melm.command.facts import facts_of_dataset, facts_of_fit, facts_of_model
-    from melm.remote import Client
 
     if Path(options.thing).is_file():
         from melm.command.local_model import LocalModel
@@ -49,6 +48,8 @@ def find(options: argparse.Namespace) -> tuple[Any, dict[str, object]]:
 
         card = with_verdict(LocalModel(options.thing).model.card).model_dump(mode="json")
         return card, facts_of_model(options.thing, card)
+    from melm.remote import Client
+
     with Client(options.url) as client:
         if options.thing.startswith("fit_"):
             fit = client.fits.attach(options.thing).record

@@ -6,14 +6,18 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from melm.command.failure import CommandError
+from melm.command.output import read_bytes
 from melm.command.remedy import as_options
-from melm.remote.datasets import TableOptions
+from melm.extras import check_extra
 from melm.tables.files import HEAD_BYTES, format_of
 from melm.tables.options import ReadOptions
+
+check_extra("tables", "a table in a file")  # before the imports below, which would fail without a word about the extra
+
+# ruff: noqa: E402
 from service.errors import FieldError, Invalid, Malformed
 from service.intake.formats import CODECS, Codec, Limits
 from service.intake.formats.table import Array
@@ -21,6 +25,7 @@ from service.intake.upload import Reception, Upload, read_upload
 
 if TYPE_CHECKING:
     from melm.model import Model
+    from melm.remote.datasets import TableOptions
     from service.intake.rows import Rows
 
 UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize, are_for_own_files=True, sparse_columns=sys.maxsize)
@@ -52,8 +57,10 @@ class TableFile:
     @property
     def options(self) -> TableOptions:
         """What was said of the file, as the client takes it."""
+        from melm.remote.datasets import TableOptions
+
         given = {name: getattr(self.written, name) for name in TableOptions.__annotations__}
-        return cast(TableOptions, given)
+        return cast("TableOptions", given)
 
     @property
     def media_type(self) -> str:
@@ -117,14 +124,6 @@ def inspect_here(codec: Codec, content: bytes, options: ReadOptions) -> dict[str
     reception = Reception(codec, UNLIMITED, options, is_dry=True)
     reception.take(content)
     return ReadingOut.of(reception.inspect()).model_dump(mode="json")
-
-
-def read_bytes(path: str) -> bytes:
-    """A file's content."""
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise CommandError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 
 
 def codec_of(content: bytes) -> Codec:

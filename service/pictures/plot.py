@@ -18,8 +18,7 @@ from melm.density import ClassDensities
 from melm.evidence.verdict import with_verdict
 from melm.model import HeldOutRows, Model
 from melm.model.card import Card
-from melm.typing import ShouldStop, never
-from service.intake.formats.table import Array
+from melm.typing import Array, ShouldStop, never
 from service.pictures.markup import Markup, fill, join
 from worker.store.records import Label
 

@@ -1,34 +1,21 @@
-"""The store: datasets, models, aliases, requests, and how they lie in Redis. All keys stand in `keys`."""
+"""The store: datasets, models, aliases, requests, and how they lie in Redis. All keys stand in `keys`.
+
+`Store` is loaded when it is first asked for: the command line reads tables without a client of Redis.
+"""
 
 from __future__ import annotations
 
-from worker.store.connection import Connection
-from worker.store.datasets import Datasets
-from worker.store.models import Models
-from worker.store.requests import Requests
-from worker.store.settings import Settings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from worker.store.store import Store
 
 __all__ = ["Store"]
 
 
-class Store:
-    """Everything that is kept, by noun. Safe to share between threads, not between processes."""
+def __getattr__(name: str) -> Any:
+    if name != "Store":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from worker.store.store import Store
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.connection = Connection(settings)
-        self.datasets = Datasets(self.connection)
-        self.models = Models(self.connection)
-        self.requests = Requests(self.connection)
-
-    def ping(self) -> None:
-        """Raise StoreUnavailable unless the server answers."""
-        self.connection.call("PING")
-
-    def is_full(self) -> bool:
-        """Whether the server nears the end of its memory or its disk."""
-        return self.connection.is_full()
-
-    def close(self) -> None:
-        """Give the connections back."""
-        self.connection.client.close()
+    return Store
