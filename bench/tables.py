@@ -5,16 +5,23 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 
-from bench.measurement import Measurement, best_seconds
+from bench.measurement import Measurement, best_seconds, median_seconds
+from melm.tables.arrow import read_parquet
 from melm.tables.csv_table import read_csv
 from melm.tables.encoding import Encoder
 from melm.tables.table import Table
+from service.errors import RequestError
+from service.intake.formats import Limits
+from service.intake.sandbox.decoder import SANDBOX
 
 PIECE_BYTES = 1 << 20
 
@@ -26,6 +33,7 @@ def measurements(quick: bool) -> Iterator[Measurement]:
     yield from against_others(content, n_rows)
     yield extra_memory(content, n_rows)
     yield encoding(n_rows)
+    yield sandbox(n_rows // 8)
 
 
 def numbers_as_csv(n_rows: int) -> bytes:
@@ -45,17 +53,16 @@ def against_others(content: bytes, n_rows: int) -> Iterator[Measurement]:
     """The same file by every parser that is here, each ending in one matrix."""
     import pandas as pd
 
-    rivals: dict[str, Callable[[], object]] = {
-        "numpy.loadtxt": lambda: np.loadtxt(io.BytesIO(content), delimiter=",", skiprows=1, usecols=range(30)),
-        "pandas.read_csv": lambda: pd.read_csv(io.BytesIO(content)).iloc[:, :30].to_numpy(),
-    }
-    ours = best_seconds(lambda: read_csv(pieces(content)).numbers, 3)
-    for name, read in rivals.items():
-        theirs = best_seconds(read, 3)
+    ours, of_numpy, of_pandas = median_seconds(
+        lambda: read_csv(pieces(content)).numbers,
+        lambda: np.loadtxt(io.BytesIO(content), delimiter=",", skiprows=1, usecols=range(30)),
+        lambda: pd.read_csv(io.BytesIO(content)).iloc[:, :30].to_numpy(),
+    )
+    for name, theirs, at_least in (("numpy.loadtxt", of_numpy, 3), ("pandas.read_csv", of_pandas, 1)):
         yield Measurement(
             f"CSV of {n_rows:,} x 30, times faster than {name}",
             theirs / ours,
-            at_least=3 if name == "numpy.loadtxt" else None,
+            at_least=at_least,
             note=f"{ours * 1e3:.0f} ms against {theirs * 1e3:.0f} ms",
         )
 
@@ -98,3 +105,25 @@ def encoding(n_rows: int) -> Measurement:
     X = encoder.encode(table)
     ratio = best_seconds(lambda: encoder.encode(table)) / best_seconds(X.copy)
     return Measurement(f"Encoding {n_rows:,} rows of 12 columns, times a copy of the result", ratio)
+
+
+def sandbox(n_rows: int) -> Measurement:
+    """What it costs to decode a stranger's file in a child, against a child that finds nothing to decode."""
+    sink = io.BytesIO()
+    X = np.random.default_rng(0).standard_normal((n_rows, 30))
+    pa.parquet.write_table(pa.table({f"x{j}": X[:, j] for j in range(30)}), sink)
+    body, limits = sink.getvalue(), Limits(1 << 30, 10**7, 1000)
+
+    def start_child() -> None:
+        with suppress(RequestError):
+            SANDBOX.decode("nothing", b"", limits)
+
+    in_process, in_child, nothing = median_seconds(
+        lambda: read_parquet(body), lambda: SANDBOX.decode("parquet", body, limits), start_child, repeats=15
+    )
+    return Measurement(
+        f"Parquet of {len(body) / 1e6:.1f} MB in the sandbox beyond decoding it here, times a child with nothing to do",
+        (in_child - in_process) / nothing,
+        at_most=3,
+        note=f"{in_child * 1e3:.0f} ms, {in_process * 1e3:.0f} ms here, {nothing * 1e3:.0f} ms",
+    )

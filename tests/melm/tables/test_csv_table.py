@@ -230,3 +230,12 @@ def write(
             [missing if v is None else v if isinstance(v, str) else repr(v).replace(".", decimal) for v in row]
         )
     return stream.getvalue()
+
+
+@pytest.mark.parametrize("cell", ["0.5", '"1,234.5"', "7"])
+def test_an_infinite_number_is_told_once(cell: str) -> None:
+    text = "x,y\n" + f"{cell},1\n" * 9 + "1e999,2\n2.5,3\n"
+    with pytest.raises(CsvError) as caught:
+        read_csv([text.encode()])
+    (problem,) = caught.value.problems
+    assert (problem.column, problem.count, problem.rows) == ("x", 1, (9,))
