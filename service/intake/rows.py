@@ -48,7 +48,7 @@ def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, writte
     """
     if model.encoder is None and codec in MATRICES:
         try:
-            return from_matrix(codec.decode(content, limits, written.target), model)
+            return from_matrix(codec.read_matrix(content, limits), model)
         except Invalid:
             table = from_cells(codec, content, limits, model, written)
             if table is None:
@@ -60,7 +60,7 @@ def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, writte
         if codec is not CSV:
             raise
         raise Invalid(with_lines(error.errors, content, written)) from None
-    return from_matrix(codec.decode(content, limits, written.target), model) if found is None else found
+    return from_matrix(codec.read_matrix(content, limits), model) if found is None else found
 
 
 def with_remarks(answer: Answer, rows: Rows, id_name: str | None) -> Answer:

@@ -111,7 +111,7 @@ class Reception:
         if cells is not None:
             options = with_roles(self._options, cells)
             return read_roles(media_type, cells.table, options, labels=cells.y, is_guessed=True)
-        matrix = self._codec.decode(content, self._limits, None)
+        matrix = self._codec.read_matrix(content, self._limits)
         if is_sparse(matrix.X):
             raise Invalid([FieldError("", "a sparse matrix is taken as it is: there is nothing to inspect")])
         table = Table.of_numbers(matrix.X, matrix.feature_names)
@@ -128,7 +128,7 @@ class Reception:
             cells = read_cells(self._codec.media_type, content, self._limits, self._options)
             if cells is not None:
                 return from_cells(cells, self._options)
-            matrix = self._codec.decode(content, self._limits, self._options.target)
+            matrix = self._codec.read_matrix(content, self._limits)
             hold(ROW_BYTES * len(matrix.X))
             return Upload(*check_training_data(matrix), matrix.feature_names, fields=check_fields(matrix.fields))
 

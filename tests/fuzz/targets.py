@@ -28,10 +28,10 @@ from service.intake.formats import CODECS, Limits, codec_for_answer, codec_for_b
 from service.intake.model_import import read_model
 from service.intake.rows import read_rows
 from service.intake.table_query import parse_query
-from service.intake.upload import parse_roles, read_upload
+from service.intake.upload import Reception, parse_roles, read_upload
 from service.pictures import plot
 from service.routes.models import matches
-from service.schemas import AliasPut, ModelOut
+from service.schemas import AliasPut, ModelOut, ReadingOut
 from service.security.keys import parse_keys
 from tests.fuzz import bodies
 from tests.fuzz.inputs import MEMBERS, VALUES, Bodies, bodies_of, mutated
@@ -44,7 +44,7 @@ CSV_OPTIONS = [
     ReadOptions(target="y"),
     ReadOptions(delimiter=";", decimal=","),
     ReadOptions(columns={"width": "numeric", "color": "categorical"}, missing_values=("?", "-")),
-    ReadOptions(target="y", columns={"width": "id", "height": "group", "color": "ignore"}),
+    ReadOptions(target="y", columns={"width": "id", "height": "group", "color": "info"}),
     *(ReadOptions(encoding=encoding) for encoding in (*ENCODINGS, "rot13", "zip", "no such")),
     ReadOptions(delimiter="\n"),
     ReadOptions(delimiter='"', decimal='"'),
@@ -86,15 +86,17 @@ def models() -> list[Model]:
     return [model_of("application/json", matrix), model_of("text/csv", table)]
 
 
-def decode(media_type: str) -> Target:
-    """A codec by itself."""
+def inspect(media_type: str) -> Target:
+    """A dry run of a body, as the query says that it is to be read."""
 
-    def parse(given: tuple[bytes, str | None]) -> object:
-        return CODECS[media_type].decode(given[0], LIMITS, given[1])
+    def parse(given: tuple[bytes, ReadOptions]) -> object:
+        reception = Reception(CODECS[media_type], LIMITS, given[1], is_dry=True)
+        reception.take(given[0])
+        return ReadingOut.of(reception.inspect()).model_dump_json()
 
-    inputs = st.tuples(bodies_of(media_type), st.sampled_from([None, "y", "color", ""]))
-    hostile = tuple((content, "y") for content in bodies.HOSTILE[media_type])
-    return Target(f"decode {media_type}", parse, inputs, hostile)
+    inputs = st.tuples(bodies_of(media_type), st.sampled_from(CSV_OPTIONS))
+    hostile = tuple((content, ReadOptions()) for content in bodies.HOSTILE[media_type])
+    return Target(f"inspect {media_type}", parse, inputs, hostile)
 
 
 def upload(media_type: str) -> Target:
@@ -197,7 +199,7 @@ JSON_OF_FITS: Bodies = fit_bodies() | mutated(
     + bodies.HOSTILE["application/json"]
 )
 TARGETS: list[Target] = [
-    *(make(media_type) for media_type in CODECS for make in (decode, upload, ask)),
+    *(make(media_type) for media_type in CODECS for make in (inspect, upload, ask)),
     Target("model file", use_model, model_files()),
     Target("fit", lambda content: submission.parse(content, LIMITS), JSON_OF_FITS),
     Target("alias", lambda content: body.parse(AliasPut, content), bodies_of("application/json")),

@@ -16,8 +16,7 @@ from melm.tables.files import DRY_RUN_BYTES
 from melm.tables.options import ReadOptions
 from melm.tables.problem import Problem, place_of
 from melm.tables.reading import Reading, read_roles
-from melm.tables.roles import Role, RolesError, labels_of
-from service.errors import MAX_PLACE, SHOWN_ERRORS, FieldError, Invalid, Malformed, escape
+from service.errors import MAX_PLACE, FieldError, Invalid, Malformed, escape
 from service.intake.formats.table import (
     SPILL_BYTES,
     Answer,
@@ -25,8 +24,6 @@ from service.intake.formats.table import (
     Codec,
     Content,
     Limits,
-    Table,
-    as_features,
     check_size,
 )
 from service.intake.memory import COLUMN_BYTES, DISTINCT_BYTES, ROW_BYTES, hold
@@ -163,23 +160,6 @@ def _with_line(error: FieldError, lines: Mapping[int, int]) -> FieldError:
     return replace(error, detail=detail, lines=(lines[row],))
 
 
-def decode(body: Content, limits: Limits, target: str | None = None) -> Table:
-    """A matrix whose columns are named by the header; `target` names the column of labels."""
-    found = read_table(body, limits, ReadOptions(others=Role.NUMERIC, target=target))
-    errors = [
-        FieldError(f"/{row}/{escape(name)}", f"{place_of(row)}, column {name!r}: the value is missing", "fill it in")
-        for name in found.names
-        for row in found.is_missing(name).nonzero()[0][:SHOWN_ERRORS].tolist()
-    ]
-    if errors:
-        raise Invalid(errors[:SHOWN_ERRORS])
-    try:
-        labels = None if target is None else labels_of(found, target)
-    except RolesError as error:
-        raise Invalid([FieldError("/y", str(error))]) from None
-    return Table(as_features(found.numbers, limits), labels, found.number_names)
-
-
 def encode(answer: Answer) -> bytes:
     """The answer row by row under a header."""
     text = io.StringIO(newline="")
@@ -215,4 +195,4 @@ def is_number(cell: str) -> bool:
     return True
 
 
-CSV = Codec("text/csv", decode, encode)
+CSV = Codec("text/csv", encode)

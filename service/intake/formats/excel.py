@@ -7,7 +7,7 @@ from dataclasses import replace
 from melm.tables import files
 from melm.tables.options import ReadOptions
 from service.intake.formats import csv
-from service.intake.formats.table import Codec, Content, Limits, Table
+from service.intake.formats.table import Codec, Content, Limits
 from service.intake.sandbox import decoder
 
 
@@ -16,9 +16,4 @@ def open_sheet(body: Content, limits: Limits, options: ReadOptions) -> tuple[Con
     return decoder.convert(body, limits, options.sheet), replace(options, delimiter=",", encoding="utf-8")
 
 
-def decode(body: Content, limits: Limits, target: str | None = None) -> Table:
-    """The matrix in the first sheet."""
-    return csv.decode(decoder.convert(body, limits, None), limits, target)
-
-
-EXCEL = Codec(files.EXCEL.media_type, decode, csv.encode)
+EXCEL = Codec(files.EXCEL.media_type, csv.encode)

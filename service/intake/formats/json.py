@@ -77,7 +77,7 @@ class RowPacker:
         return PACKED
 
 
-def decode(body: Content, limits: Limits, target: str | None = None, pointer: str = "") -> Table:
+def decode(body: Content, limits: Limits, pointer: str = "") -> Table:
     """A table out of `{"X": ..., "y"?: ...}` or `{"rows": ..., "y"?: ...}`."""
     has_no_booleans = isinstance(body, bytes) and b"t" not in body and b"f" not in body
     packer = RowPacker(may_have_booleans=not has_no_booleans)
@@ -227,4 +227,4 @@ def encode(answer: Answer) -> bytes:
     return msgspec.json.encode({"model_id": answer.model_id, **arrays, **warnings})
 
 
-JSON = Codec("application/json", decode, encode)
+JSON = Codec("application/json", encode, decode)

@@ -26,18 +26,26 @@ from service.intake.formats.table import (
     check_size,
 )
 
-MAX_MEMBERS = (
-    16  # of an npz: X or the arrays of a sparse matrix, y, feature_names, and room for what other programs add
-)
+MAX_MEMBERS = 16  # of an npz: a matrix, y, feature_names, and room for what other programs add
 LOCAL_HEADER_BYTES = 30
+HALVES = (0xD800, 0xDFFF)  # code points that stand for no character
 
 
 def read_npy(data: memoryview, name: str = "the body") -> Array:
     """The array in an npy file."""
     try:
-        return npy.read(data)
+        array = npy.read(data)
     except npy.NpyError as error:
         raise Malformed(f"{name} {error}") from None
+    if array.dtype.kind == "U" and has_half_characters(array):
+        raise Malformed(f"{name} holds text that is no Unicode")
+    return array
+
+
+def has_half_characters(text: Array) -> bool:
+    """Whether some text has one half of a character without the other, which no answer could hold."""
+    points = np.frombuffer(text.astype(text.dtype.newbyteorder("=")).tobytes(), np.uint32)
+    return bool(((points >= HALVES[0]) & (points <= HALVES[1])).any())
 
 
 def read_npz(body: Content, limits: Limits) -> dict[str, Array]:
@@ -74,13 +82,13 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, body: memoryv
     return data
 
 
-def decode_npy(body: Content, limits: Limits, target: str | None = None) -> Table:
+def decode_npy(body: Content, limits: Limits) -> Table:
     """A bare matrix."""
     X = read_npy(memoryview(body))
     return Table(as_features(X, limits, ""))
 
 
-def decode_npz(body: Content, limits: Limits, target: str | None = None) -> Table:
+def decode_npz(body: Content, limits: Limits) -> Table:
     """Arrays named `X`, `y` and `feature_names`; instead of `X` those of a sparse matrix, as SciPy names them."""
     arrays = read_npz(body, limits)
     is_filled = sparse.INDPTR not in arrays
@@ -128,5 +136,5 @@ def encode_npz(answer: Answer) -> bytes:
     return stream.getvalue()
 
 
-NPY = Codec("application/x-npy", decode_npy, encode_npy)
-NPZ = Codec("application/x-npz", decode_npz, encode_npz)
+NPY = Codec("application/x-npy", encode_npy, decode_npy)
+NPZ = Codec("application/x-npz", encode_npz, decode_npz)

@@ -73,11 +73,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Codec:
-    """Reads and writes one media type."""
+    """Writes one media type, and reads it where it holds matrices. Tables are read by `service.intake.cells`."""
 
     media_type: str
-    decode: Callable[[Content, Limits, str | None], Table]  # body, limits, target column
     encode: Callable[[Answer], bytes]
+    decode: Callable[[Content, Limits], Table] | None = None
+
+    def read_matrix(self, body: Content, limits: Limits) -> Table:
+        """The matrix in a body."""
+        if self.decode is None:
+            raise TypeError(f"{self.media_type} holds tables")
+        return self.decode(body, limits)
 
 
 def check_size(n_rows: int, n_columns: int, limits: Limits, n_stored: int | None = None) -> None:

@@ -16,10 +16,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from melm.tables.csv_table import read_csv
 from melm.tables.options import ReadOptions
+from melm.tables.roles import Role, RolesError, labels_of
 from service.errors import Invalid, Malformed, NotAcceptable, RequestError, TooLarge, UnsupportedMediaType
 from service.intake.cells import read_cells
-from service.intake.formats import CODECS, Answer, Limits, codec_for_answer, codec_for_body
+from service.intake.formats import CODECS, Answer, Limits, Table, codec_for_answer, codec_for_body
 from tests.fuzz.bodies import repeating_schema
 
 LIMITS = Limits(bytes=1_000_000, rows=1_000, columns=100)
@@ -73,6 +75,15 @@ def pointers(error: Invalid) -> list[str]:
     return [place for each in error.errors for place in each.places or (each.pointer,)]
 
 
+def read(media_type: str, body: bytes, target: str | None = None, limits: Limits = LIMITS) -> Table:
+    """The numbers and labels of a body, whether it holds a matrix or a table."""
+    cells = read_cells(media_type, body, limits, ReadOptions(target=target))
+    if cells is None:
+        return CODECS[media_type].read_matrix(body, limits)
+    names = tuple(name for name in cells.table.names if name != target)
+    return Table(cells.table.numbers, cells.y if target is None else labels_of(cells.table, target), names)
+
+
 class TestDecode:
     def test_every_codec_reads_the_same_table(self) -> None:
         columns = {"width": X[:, 0], "height": X[:, 1], "kind": LABELS}
@@ -85,7 +96,7 @@ class TestDecode:
             PARQUET: parquet(arrow_table(**columns)),
         }
         for media_type, body in bodies.items():
-            table = CODECS[media_type].decode(body, LIMITS, "kind")
+            table = read(media_type, body, "kind")
             assert table.y is not None
             np.testing.assert_array_equal(table.X, X)
             np.testing.assert_array_equal(table.y, LABELS)
@@ -93,25 +104,25 @@ class TestDecode:
 
     def test_json_rows_by_name_in_any_order(self) -> None:
         body = json.dumps({"rows": [{"a": 1, "b": 2}, {"b": 4, "a": 3}]}).encode()
-        table = JSON.decode(body, LIMITS, None)
+        table = JSON.read_matrix(body, LIMITS)
         np.testing.assert_array_equal(table.X, [[1, 2], [3, 4]])
         assert table.feature_names == ("a", "b")
 
     def test_npy_is_not_copied(self) -> None:
         body = npy(X)
-        table = NPY.decode(body, LIMITS, None)
+        table = NPY.read_matrix(body, LIMITS)
         assert np.shares_memory(table.X, np.frombuffer(body, np.uint8))
 
     def test_stored_npz_is_not_copied_and_a_compressed_one_is_read(self) -> None:
         body = npz(X=X)
-        assert np.shares_memory(NPZ.decode(body, LIMITS, None).X, np.frombuffer(body, np.uint8))
-        np.testing.assert_array_equal(NPZ.decode(npz(compress=True, X=X), LIMITS, None).X, X)
+        assert np.shares_memory(NPZ.read_matrix(body, LIMITS).X, np.frombuffer(body, np.uint8))
+        np.testing.assert_array_equal(NPZ.read_matrix(npz(compress=True, X=X), LIMITS).X, X)
 
     @pytest.mark.parametrize(
         "values", [X.astype(">f8"), np.asfortranarray(X), (X > 1).astype("<f4"), np.ones((2, 2), np.int8)]
     )
     def test_npy_becomes_native_floats_in_c_order(self, values: npt.NDArray[Any]) -> None:
-        decoded = NPY.decode(npy(values), LIMITS, None).X
+        decoded = NPY.read_matrix(npy(values), LIMITS).X
         assert decoded.flags.c_contiguous
         assert decoded.dtype == (np.float32 if values.dtype == np.float32 else np.float64)
         np.testing.assert_array_equal(decoded, values)
@@ -121,7 +132,7 @@ class TestDecode:
         [(["a", "b"], "U"), ([1, 2], "i"), ([1, 2.5], "f"), ([True, False], "b"), (["1", "2"], "U")],
     )
     def test_json_labels_keep_their_kind(self, labels: list[Any], kind: str) -> None:
-        table = JSON.decode(json.dumps({"X": [[1], [2]], "y": labels}).encode(), LIMITS, None)
+        table = JSON.read_matrix(json.dumps({"X": [[1], [2]], "y": labels}).encode(), LIMITS)
         assert table.y is not None
         assert table.y.dtype.kind == kind
         assert table.y.tolist() == labels
@@ -130,12 +141,12 @@ class TestDecode:
         ("labels", "expected"), [(["1", "-2"], [1, -2]), (["007", "1"], ["007", "1"]), (["x", "1"], ["x", "1"])]
     )
     def test_csv_labels_are_whole_numbers_or_text(self, labels: list[str], expected: list[Any]) -> None:
-        table = CSV.decode("\n".join(["a,y", *(f"1,{label}" for label in labels)]).encode(), LIMITS, "y")
+        table = read(CSV.media_type, "\n".join(["a,y", *(f"1,{label}" for label in labels)]).encode(), "y")
         assert table.y is not None
         assert table.y.tolist() == expected
 
     def test_csv_reads_quotes_windows_line_ends_and_a_byte_order_mark(self) -> None:
-        table = CSV.decode(b'\xef\xbb\xbf"a, b",y\r\n"1.5","no, ""yes"""\r\n', LIMITS, "y")
+        table = read(CSV.media_type, b'\xef\xbb\xbf"a, b",y\r\n"1.5","no, ""yes"""\r\n', "y")
         assert table.feature_names == ("a, b",)
         assert table.y is not None
         assert table.y.tolist() == ['no, "yes"']
@@ -145,7 +156,7 @@ class TestRefusal:
     def test_json_reports_every_wrong_cell_at_once(self) -> None:
         body = b'{"X": [[1, "two"], [null, 4], [5, NaN], [6], [1e999, true]], "y": ["a", null], "colour": 1}'
         with pytest.raises(Invalid) as caught:
-            JSON.decode(body, LIMITS, None)
+            JSON.read_matrix(body, LIMITS)
         assert set(pointers(caught.value)) == {
             "/colour",
             "/X/0/1",
@@ -159,16 +170,16 @@ class TestRefusal:
 
     def test_json_with_rows_given_twice(self) -> None:
         with pytest.raises(Malformed, match="X more than once"):
-            JSON.decode(b'{"X": [[1], [2]], "X": [[3]]}', LIMITS, None)
+            JSON.read_matrix(b'{"X": [[1], [2]], "X": [[3]]}', LIMITS)
 
     @pytest.mark.parametrize("body", [b"", b"{", b'{"X": [[1,]]}', b"\xff", b"[" * 100_000, b'{"X": [[1]]} extra'])
     def test_json_that_is_none_is_malformed(self, body: bytes) -> None:
         with pytest.raises(Malformed):
-            JSON.decode(body, LIMITS, None)
+            JSON.read_matrix(body, LIMITS)
 
     def test_json_numbers_of_absurd_length(self) -> None:
         with pytest.raises(RequestError):
-            JSON.decode(b'{"X": [[' + b"9" * 100_000 + b"]]}", LIMITS, None)
+            JSON.read_matrix(b'{"X": [[' + b"9" * 100_000 + b"]]}", LIMITS)
 
     @pytest.mark.parametrize(
         "body",
@@ -186,25 +197,21 @@ class TestRefusal:
     )
     def test_json_of_another_shape(self, body: Any) -> None:
         with pytest.raises(Invalid):
-            JSON.decode(json.dumps(body).encode(), LIMITS, None)
+            JSON.read_matrix(json.dumps(body).encode(), LIMITS)
 
-    @pytest.mark.parametrize(
-        ("text", "pointer"),
-        [("a,y\n1", "/0"), ("a,y\nx,1", "/0/a"), ("a,y\n,1", "/0/a"), ("a,a\n1,2", ""), ("", ""), ("a,b\n1,2", "")],
-    )
+    @pytest.mark.parametrize(("text", "pointer"), [("a,y\n1", "/0"), ("", ""), ("a,b\n1,2", "")])
     def test_csv_content(self, text: str, pointer: str) -> None:
         with pytest.raises(Invalid) as caught:
-            CSV.decode(text.encode(), LIMITS, "y")
+            read(CSV.media_type, text.encode(), "y")
         assert pointer in pointers(caught.value)
 
     def test_csv_that_is_no_text(self) -> None:
         with pytest.raises(Malformed, match="encoding"):
-            CSV.decode(b"a,y\n\xff\0,1", LIMITS, "y")
+            read(CSV.media_type, b"a,y\n\xff\0,1", "y")
 
-    @pytest.mark.parametrize("body", [b'a,y\n"1', b"a,y\n" + b"1" * 200_000 + b",1"])
-    def test_csv_with_cells_that_are_none(self, body: bytes) -> None:
+    def test_csv_with_a_quote_that_is_never_closed(self) -> None:
         with pytest.raises(Invalid):
-            CSV.decode(body, LIMITS, "y")
+            read(CSV.media_type, b'a,y\n"1', "y")
 
     @pytest.mark.parametrize(
         "body",
@@ -221,18 +228,18 @@ class TestRefusal:
     )
     def test_npy_that_lies(self, body: bytes) -> None:
         with pytest.raises(Malformed):
-            NPY.decode(body, LIMITS, None)
+            NPY.read_matrix(body, LIMITS)
 
     def test_npy_that_declares_a_huge_shape_allocates_nothing(self) -> None:
         header = npy(np.zeros((1, 1))).replace(b"(1, 1), }      ", b"(9999999, 9999)")
         with pytest.raises(Malformed):
-            NPY.decode(header, LIMITS, None)
+            NPY.read_matrix(header, LIMITS)
 
     def test_npz_bomb_is_refused_by_its_declared_size(self) -> None:
         body = npz(compress=True, X=np.zeros((1_000, 1_000)))
         assert len(body) < 20_000
         with pytest.raises(TooLarge):
-            NPZ.decode(body, LIMITS, None)
+            NPZ.read_matrix(body, LIMITS)
 
     def test_npz_that_lies_about_its_size(self) -> None:
         honest = npz(compress=True, X=np.zeros((300, 100)))
@@ -240,7 +247,7 @@ class TestRefusal:
         body = honest.replace(size, (500).to_bytes(4, "little"))
         assert body != honest
         with pytest.raises(Malformed):
-            NPZ.decode(body, LIMITS, None)
+            NPZ.read_matrix(body, LIMITS)
 
     @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
     def test_npz_that_holds_more_than_it_declares_is_not_decompressed(self, compression: int) -> None:
@@ -252,7 +259,7 @@ class TestRefusal:
         tracemalloc.start()
         try:
             with pytest.raises(Malformed):
-                NPZ.decode(body, LIMITS, None)
+                NPZ.read_matrix(body, LIMITS)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -262,13 +269,13 @@ class TestRefusal:
         body = bytearray(npz(X=X))
         body[180] ^= 0xFF
         with pytest.raises(Malformed):
-            NPZ.decode(bytes(body), LIMITS, None)
+            NPZ.read_matrix(bytes(body), LIMITS)
         with pytest.raises(Malformed):
-            NPZ.decode(b"PK\x05\x06" + bytes(10), LIMITS, None)
+            NPZ.read_matrix(b"PK\x05\x06" + bytes(10), LIMITS)
 
     def test_npz_pickle(self) -> None:
         with pytest.raises(Malformed):
-            NPZ.decode(npz(X=np.array([[{}]], object)), LIMITS, None)
+            NPZ.read_matrix(npz(X=np.array([[{}]], object)), LIMITS)
 
     def test_npz_with_too_many_members(self) -> None:
         stream = io.BytesIO()
@@ -276,20 +283,23 @@ class TestRefusal:
             for index in range(100):
                 archive.writestr(f"{index}.npy", b"")
         with pytest.raises(Malformed):
-            NPZ.decode(stream.getvalue(), LIMITS, None)
+            NPZ.read_matrix(stream.getvalue(), LIMITS)
+
+    @pytest.mark.parametrize("name", ["feature_names", "y"])
+    def test_npz_with_half_characters(self, name: str) -> None:
+        arrays = {"X": np.eye(2), name: np.array(["a", "\ud800"])}
+        with pytest.raises(Malformed, match="no Unicode"):
+            NPZ.read_matrix(npz(**arrays), LIMITS)
 
     def test_npz_without_x(self) -> None:
         with pytest.raises(Invalid) as caught:
-            NPZ.decode(npz(Z=X), LIMITS, None)
+            NPZ.read_matrix(npz(Z=X), LIMITS)
         assert pointers(caught.value) == ["/X"]
 
-    def test_arrow_text_and_missing(self) -> None:
-        with pytest.raises(Invalid) as caught:
-            CODECS[ARROW].decode(arrow_stream(arrow_table(a=["x", "y"], b=[1.0, None])), LIMITS, None)
-        assert pointers(caught.value) == ["/a", "/b"]
-        for media_type in (ARROW, PARQUET):
-            with pytest.raises(Malformed):
-                CODECS[media_type].decode(b"no such thing", LIMITS, None)
+    @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
+    def test_bytes_that_are_no_such_file(self, media_type: str) -> None:
+        with pytest.raises(Malformed):
+            read(media_type, b"no such thing")
 
     @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
     @pytest.mark.parametrize("text", [b"name", b"text"])
@@ -304,7 +314,7 @@ class TestRefusal:
 
     def test_arrow_schema_that_repeats_itself(self) -> None:
         with pytest.raises(Invalid, match="named twice"):
-            CODECS[ARROW].decode(repeating_schema(), LIMITS, None)
+            read(ARROW, repeating_schema())
 
     def test_arrow_batches_share_a_dictionary(self) -> None:
         text = pa.DictionaryArray.from_arrays(pa.array([0] * 100, pa.int32()), ["x" * (LIMITS.bytes // 2)])
@@ -322,9 +332,9 @@ class TestRefusal:
         write = {ARROW: arrow_stream, PARQUET: parquet}[media_type]
         body = write(arrow_table(width=[1.0, 2.0], color=["tomato", "green"])).replace(text, b"\xff" + text[1:])
         with pytest.raises(Malformed, match=r"(?i)utf"):
-            CODECS[media_type].decode(body, LIMITS, "color")
+            read(media_type, body, "color")
         with pytest.raises(Malformed, match=r"(?i)utf"):
-            read_cells(media_type, body, LIMITS, ReadOptions())
+            read(media_type, body)
 
     @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
     def test_text_that_is_stored_once_and_repeated_stays_so(self, media_type: str) -> None:
@@ -338,16 +348,16 @@ class TestRefusal:
     def test_more_cells_than_the_bytes_could_hold(self) -> None:
         table = pa.table({f"c{index}": pa.nulls(1_000, pa.bool_()) for index in range(100)})
         with pytest.raises(Invalid, match="100000 cells are more than the limit of 50000"):
-            CODECS[ARROW].decode(arrow_stream(table), Limits(100_000, 1_000, 100), None)
+            read(ARROW, arrow_stream(table), limits=Limits(100_000, 1_000, 100))
 
     def test_a_long_label_does_not_make_all_of_them_long(self) -> None:
         labels = ["x" * 100_000, *["a", "b"] * 500_000]
         limits = Limits(1 << 24, 1 << 21, 100)
         with pytest.raises(Invalid, match="a label has 100000 characters"):
-            JSON.decode(json.dumps({"X": [[1]] * len(labels), "y": labels}).encode(), limits, None)
+            JSON.read_matrix(json.dumps({"X": [[1]] * len(labels), "y": labels}).encode(), limits)
         rows = "\n".join(f"1,{label}" for label in labels)
-        with pytest.raises(Invalid, match="a value of 100000 characters"):
-            CSV.decode(f"a,y\n{rows}".encode(), limits, "y")
+        with pytest.raises(RolesError, match="a value of 100000 characters"):
+            read(CSV.media_type, f"a,y\n{rows}".encode(), "y", limits)
 
     @pytest.mark.parametrize("shape", [(1_001, 1), (1, 101)])
     def test_more_rows_or_columns_than_the_limit(self, shape: tuple[int, int]) -> None:
@@ -363,7 +373,7 @@ class TestRefusal:
         }
         for codec, body in bodies.items():
             with pytest.raises(Invalid, match="limit"):
-                codec.decode(body, LIMITS, None)
+                read(codec.media_type, body)
 
 
 class TestFuzz:
@@ -398,7 +408,7 @@ class TestFuzz:
 
     def decode(self, media_type: str, body: bytes) -> None:
         try:
-            table = CODECS[media_type].decode(body, LIMITS, None)
+            table = read(media_type, body)
         except RequestError:
             return
         assert table.X.ndim == 2
@@ -411,16 +421,16 @@ class TestFuzz:
     )
     def test_numbers_survive_json_and_csv(self, rows: list[list[float]]) -> None:
         body = json.dumps({"X": rows}).encode()
-        assert JSON.decode(body, LIMITS, None).X.tolist() == rows
+        assert JSON.read_matrix(body, LIMITS).X.tolist() == rows
         text = "\n".join(["a,b", *(",".join(map(repr, row)) for row in rows)])
-        assert CSV.decode(text.encode(), LIMITS, None).X.tolist() == rows
+        assert read_csv([text.encode()], ReadOptions(others=Role.NUMERIC)).numbers.tolist() == rows
 
     @given(st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?", fullmatch=True))
     @example("9007199254740993")  # between two doubles
     @example("18446744073709551616")  # beyond 64 bits
     @example("2.2250738585072011e-308")  # the largest that is not normal
     def test_json_numbers_are_rounded_as_python_rounds_them(self, text: str) -> None:
-        (number,) = JSON.decode(f'{{"X": [[{text}]]}}'.encode(), LIMITS, None).X.ravel()
+        (number,) = JSON.read_matrix(f'{{"X": [[{text}]]}}'.encode(), LIMITS).X.ravel()
         assert float(number).hex() == float(json.loads(text)).hex()
 
 
@@ -519,6 +529,6 @@ class TestNegotiation:
 def test_labels_that_do_not_fit_are_refused_and_do_not_wrap() -> None:
     y = np.array([0, 2**63], np.uint64)
     with pytest.raises(Invalid) as refusal:
-        CODECS["application/x-npz"].decode(npz(X=np.eye(2), y=y), LIMITS, None)
+        NPZ.read_matrix(npz(X=np.eye(2), y=y), LIMITS)
     assert refusal.value.errors[0].pointer == "/y"
-    assert CODECS["application/x-npz"].decode(npz(X=np.eye(2), y=y[:1].repeat(2)), LIMITS, None).y is not None
+    assert NPZ.read_matrix(npz(X=np.eye(2), y=y[:1].repeat(2)), LIMITS).y is not None
