@@ -12,9 +12,8 @@ import io
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from melm.tables.csv_column import Numbers, Text, any_match
 from melm.tables.dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, sniff
-from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_open, is_written_with, number_pattern
+from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_open
 from melm.tables.options import ReadOptions
 from melm.tables.problem import Fix, Level, Problem, Problems
-from melm.tables.roles import ID_NAME, WHOLE_NUMBER, Role, by_name
+from melm.tables.roles import ID_NAME, Role, by_name
 from melm.tables.stack import Stack
-from melm.tables.table import NO_CATEGORY, Codes, Table, sort_categories
+from melm.tables.table import Codes, Table
 from melm.typing import Array
 
 MISSING_VALUES = (
@@ -42,9 +42,7 @@ SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the colu
 MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
 MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
-COUNTED_PROBLEMS = 100_000  # to count the rest would take longer than to mend the file
 UNDEFINED_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
-MARK_NAMES = {".": "a decimal point", ",": "a decimal comma"}
 
 
 class CsvError(ValueError):
@@ -91,7 +89,7 @@ class CsvReader:
         self._n_pending = 0
         self._enough = BLOCK_BYTES
         self._dialect = Dialect()
-        self._columns: dict[str, _Numbers | _Text] = {}
+        self._columns: dict[str, Numbers | Text] = {}
         self._numbers, self._codes = Stack(0), Stack(0)
         self.problems = Problems()
         self._kept_before: list[int] = []  # how many rows were kept before each that is not as long as the header
@@ -117,7 +115,7 @@ class CsvReader:
     @property
     def n_texts(self) -> tuple[int, int]:
         """How many different texts the columns hold so far, and how many characters these have."""
-        texts = [column for column in self._columns.values() if isinstance(column, _Text)]
+        texts = [column for column in self._columns.values() if isinstance(column, Text)]
         return sum(column.n_values for column in texts), sum(column.n_characters for column in texts)
 
     def feed(self, chunk: bytes) -> None:
@@ -159,7 +157,7 @@ class CsvReader:
     def _make_table(self) -> Table:
         """The columns side by side, as they came; the codes of text now count its sorted values."""
         numbers, codes = self._numbers.finish(), self._codes.finish()
-        texts = {name: column for name, column in self._columns.items() if isinstance(column, _Text)}
+        texts = {name: column for name, column in self._columns.items() if isinstance(column, Text)}
         after_all: dict[str, Array] = {}
         categories: dict[str, tuple[str, ...]] = {}
         for j, (name, column) in enumerate(texts.items()):
@@ -265,7 +263,7 @@ class CsvReader:
         numbers: list[Array] = []
         codes: list[Codes] = []
         for column, values in zip(self._columns.values(), cells.columns, strict=True):
-            if isinstance(column, _Numbers):
+            if isinstance(column, Numbers):
                 numbers.append(column.take(values, self.n_rows, self._real_row, self.problems))
             else:
                 codes.append(column.take(values))
@@ -276,7 +274,7 @@ class CsvReader:
         self._codes.append(np.array(codes, np.int32).reshape(len(codes), len(cells)).T)
 
     def _complain_of_infinite(self, matrix: Array) -> None:
-        columns = [column for column in self._columns.values() if isinstance(column, _Numbers)]
+        columns = [column for column in self._columns.values() if isinstance(column, Numbers)]
         for place, row in np.argwhere(np.isinf(matrix)).tolist():
             columns[place].complain(self._real_row(self.n_rows + row), str(matrix[place, row]), self.problems)
 
@@ -316,7 +314,7 @@ class CsvReader:
         self._check_names(names)
         rows = block[len(text[: lines.tell()].encode()) :]
         self._n_lines = bytes(block[: len(block) - len(rows)]).count(b"\n")
-        self._columns = {name: _Text(self._missing) for name in names}
+        self._columns = {name: Text(self._missing) for name in names}
         if not _is_blank(rows):
             end = len(rows) if len(rows) <= SAMPLE_BYTES else _end_of_rows(bytes(rows[:SAMPLE_BYTES])) or len(rows)
             problems, self.problems = self.problems, Problems()  # these rows are parsed once more, and reported then
@@ -327,9 +325,9 @@ class CsvReader:
                 for name, column in zip(names, cells.columns, strict=True)
             }
         for column in self._columns.values():
-            if isinstance(column, _Numbers):
+            if isinstance(column, Numbers):
                 column.ask(self.problems)
-        n_numbers = sum(isinstance(column, _Numbers) for column in self._columns.values())
+        n_numbers = sum(isinstance(column, Numbers) for column in self._columns.values())
         self._numbers = Stack(n_numbers, np.float64, self._spill_bytes)
         self._codes = Stack(len(names) - n_numbers, np.int32, self._spill_bytes)
         return rows
@@ -398,7 +396,7 @@ class CsvReader:
             return "skip"
 
         kinds = {
-            name: pa.float64() if isinstance(column, _Numbers) and not column.is_marked and not as_text else pa.string()
+            name: pa.float64() if isinstance(column, Numbers) and not column.is_marked and not as_text else pa.string()
             for name, column in self._columns.items()
         }
         try:
@@ -426,154 +424,40 @@ class CsvReader:
                 return self._parse_with(block, ragged, use_threads, True, piece_bytes)
             raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
 
-    def _kind_of(self, name: str, cells: Any) -> _Numbers | _Text:
+    def _kind_of(self, name: str, cells: Any) -> Numbers | Text:
         """What a column holds, by the role that it was given or by its first cells."""
         role = Role.TARGET if name == self._options.target else self._roles.get(name, self._options.others)
         numbers = self._numbers_of(name, cells)
         if role is not None and role != Role.INFO:
-            return numbers if role == Role.NUMERIC else _Text(self._missing)
+            return numbers if role == Role.NUMERIC else Text(self._missing)
         values, wrong = numbers.convert(cells)
         n_present = len(cells) - cells.null_count
         n_wrong = sum(not numbers.has_other_mark(cells[index].as_py()) for index in wrong)
         if n_present and (1 - n_wrong / n_present < MOSTLY_NUMBERS):
-            return _Text(self._missing)
-        if _any_match(cells, LEADING_ZERO):
-            return _Text(self._missing)
+            return Text(self._missing)
+        if any_match(cells, LEADING_ZERO):
+            return Text(self._missing)
         found = values[np.isfinite(values)]
         is_whole = not wrong and len(found) > 0 and bool((found == np.floor(found)).all())
         if is_whole and (ID_NAME.search(name.lower()) or (len(found) > 1 and (np.diff(found) > 0).all())):
-            return _Text(self._missing, numbers)  # perhaps an id: its digits are kept until all are seen
+            return Text(self._missing, numbers)  # perhaps an id: its digits are kept until all are seen
         return numbers
 
-    def _numbers_of(self, name: str, cells: Any) -> _Numbers:
+    def _numbers_of(self, name: str, cells: Any) -> Numbers:
         """How the numbers of a column are written. Only those with marks of their own take the slow way as text."""
         decimal = self._dialect.decimal
         other = OTHER[decimal]
         is_settled = self._dialect.marks.sure is not None or self._dialect.delimiter == ","
         telling = f"[0-9][{other}][0-9]|[{decimal}][0-9]{{3}}[{decimal}]" if is_settled else "[0-9][.,][0-9]"
         open_cell = None
-        if self._options.decimal is None and _any_match(cells, telling):
+        if self._options.decimal is None and any_match(cells, telling):
             written = pc.unique(cells).drop_null().to_pylist()
             found = Marks.of(written).decide(self._dialect.marks, self._dialect.delimiter)
             decimal = found or self._dialect.marks.majority
             if found is None:
                 open_cell = next(filter(is_open, written), None)
-        is_grouped = _any_match(cells, f"[0-9][{OTHER[decimal]}{GROUPS}][0-9]|[{SIGNS}]")
-        return _Numbers(name, decimal, self._missing, is_grouped or decimal != self._dialect.decimal, open_cell)
-
-
-class _Numbers:
-    """How the cells of a column are read as numbers."""
-
-    def __init__(
-        self, name: str, decimal: str, missing: frozenset[str], is_marked: bool, open_cell: str | None = None
-    ) -> None:
-        self._name, self._decimal, self._missing = name, decimal, missing
-        self._open_cell = open_cell  # where nothing says whether its mark groups thousands
-        self.is_marked = is_marked  # by thousands, a currency, or decimals unlike the file's: Arrow cannot parse it
-
-    def take(self, cells: Any, first_row: int, real_row: Callable[[int], int], problems: Problems) -> Array:
-        """The next cells. Those that are no numbers are problems."""
-        values, wrong = self.convert(cells)
-        for index in wrong:
-            self.complain(real_row(first_row + index), str(cells[index].as_py()), problems)
-        return values
-
-    def convert(self, cells: Any) -> tuple[Array, list[int]]:
-        """Numbers, NaN where missing, and the indices of cells that are none. Some numbers may be infinite."""
-        if cells.type == pa.float64():
-            return cells.to_numpy(zero_copy_only=False), []
-        if self._decimal == "." and not self.is_marked:
-            with suppress(pa.ArrowInvalid):
-                return pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False), []
-        trimmed = pc.utf8_trim_whitespace(cells)
-        is_number = pc.fill_null(pc.match_substring_regex(trimmed, number_pattern(self._decimal)), False)
-        bare = pc.replace_substring(trimmed, OTHER[self._decimal], "")
-        if _any_match(bare, f"[+{GROUPS}{SIGNS}]"):  # a replacement by pattern takes many times as long
-            bare = pc.replace_substring_regex(bare, f"[+{GROUPS}{SIGNS}]", "")
-        bare = pc.if_else(is_number, pc.replace_substring(bare, self._decimal, "."), None)
-        values = pc.cast(bare, pa.float64()).to_numpy(zero_copy_only=False)
-        is_missing = pc.is_in(trimmed, pa.array([None, *self._missing], pa.string()))
-        wrong = ~pc.or_(is_number, is_missing).to_numpy(zero_copy_only=False)
-        return values, np.flatnonzero(wrong).tolist()
-
-    def ask(self, problems: Problems) -> None:
-        """Tell both readings where the decimal mark had to be guessed."""
-        cell, decimal = self._open_cell, self._decimal
-        if cell is None:
-            return
-        fraction, thousand = (re.sub("[.,]", mark, cell) for mark in (".", ""))
-        now, other = (fraction, thousand) if decimal in cell else (thousand, fraction)
-        detail = f"{cell!r} may be {fraction} or {thousand}: it is read as {now}"
-        fixes = (Fix("decimal", OTHER[decimal], f"where it is {other}"), Fix("decimal", decimal, "to confirm it"))
-        problems.add(Problem(detail, fixes, column=self._name, level=Level.QUESTION))
-
-    def has_other_mark(self, cell: str) -> bool:
-        """Whether a cell that is no number here is one with the other decimal mark."""
-        return is_written_with(cell.strip(), OTHER[self._decimal])
-
-    def complain(self, row: int, cell: str, problems: Problems) -> None:
-        """Note a cell that is no number."""
-        if problems.n_found >= COUNTED_PROBLEMS:
-            return
-        other = OTHER[self._decimal]
-        kind = "no number"
-        detail = f"{cell[:40]!r} is not a number, as the others are"
-        fixes = [
-            Fix("missing_values", cell[:40], "where it stands for a missing value"),
-            Fix("columns", {self._name: "categorical"}, "where the column is text"),
-        ]
-        if self.has_other_mark(cell):
-            kind = "other mark"
-            detail = f"{cell[:40]!r} has {MARK_NAMES[other]}, where the column has {MARK_NAMES[self._decimal]}"
-            fixes.insert(0, Fix("decimal", other, "where that separates decimals"))
-        problems.add(Problem(detail, tuple(fixes), column=self._name, rows=(row,)), kind)
-
-
-class _Text:
-    """How the cells of a column are read as text: codes in order of appearance, and what they stand for."""
-
-    def __init__(self, missing: frozenset[str], numbers: _Numbers | None = None) -> None:
-        self._missing = missing
-        self._numbers = numbers  # what the column is after all, unless every cell is a whole number
-        self._code_of: dict[str, int] = {}
-        self.n_characters = 0  # of all values
-
-    @property
-    def n_values(self) -> int:
-        """How many different values there are so far."""
-        return len(self._code_of)
-
-    def take(self, cells: Any) -> Codes:
-        """The next cells, blanks around them cut off."""
-        encoded = pc.dictionary_encode(cells)
-        n_before = self.n_values
-        codes = [
-            NO_CATEGORY
-            if value.strip() in self._missing
-            else self._code_of.setdefault(value.strip(), len(self._code_of))
-            for value in encoded.dictionary.to_pylist()
-        ]
-        self.n_characters += sum(map(len, islice(reversed(self._code_of), self.n_values - n_before)))
-        indices = pc.fill_null(encoded.indices, len(codes)).to_numpy(zero_copy_only=False)
-        taken: Codes = np.array([*codes, NO_CATEGORY], np.int32)[indices]
-        return taken
-
-    def sort(self, codes: Codes) -> tuple[Codes, tuple[str, ...]]:
-        """All codes of the column, now of the sorted values, and those values."""
-        return sort_categories(codes, list(self._code_of))
-
-    def as_numbers(self, codes: Codes, real_row: Callable[[int], int], problems: Problems) -> Array | None:
-        """The column where it is one of numbers after all."""
-        values = list(self._code_of)
-        if self._numbers is None or all(map(WHOLE_NUMBER.fullmatch, values)):
-            return None
-        converted, wrong = self._numbers.convert(pa.array(values, pa.string()))
-        wrong += np.flatnonzero(np.isinf(converted)).tolist()
-        for row in np.flatnonzero(np.isin(codes, wrong)).tolist():
-            self._numbers.complain(real_row(row), values[codes[row]], problems)
-        column: Array = np.append(converted, np.nan)[codes]
-        return column
+        is_grouped = any_match(cells, f"[0-9][{OTHER[decimal]}{GROUPS}][0-9]|[{SIGNS}]")
+        return Numbers(name, decimal, self._missing, is_grouped or decimal != self._dialect.decimal, open_cell)
 
 
 def _check(options: ReadOptions) -> None:
@@ -591,10 +475,6 @@ def _check(options: ReadOptions) -> None:
         problems.append(Problem(f"{options.encoding!r} is no encoding", advice=f"encodings: {', '.join(ENCODINGS)}"))
     if problems:
         raise CsvError(problems)
-
-
-def _any_match(cells: Any, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
 
 
 def _is_blank(data: memoryview) -> bool:

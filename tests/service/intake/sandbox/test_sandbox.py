@@ -26,6 +26,7 @@ from service.errors import Invalid, Malformed, RequestError
 from service.intake.formats.table import Limits
 from service.intake.sandbox import decoder
 from service.intake.sandbox.decoder import Sandbox
+from service.intake.sandbox.output import read_table
 from tests.fuzz.bodies import parquet_of, stream_of
 from tests.servers import ROOT, wait_until
 from tests.workbooks import workbook
@@ -224,7 +225,7 @@ class TestLies:
         begin = len(values)
         with decoder.unnamed_file(1) as file:
             decoder.write_all(file, values + text)
-            return decoder.read_table(file, place or (begin, begin + len(text)), Limits(1 << 20, 100, 100))
+            return read_table(file, place or (begin, begin + len(text)), Limits(1 << 20, 100, 100))
 
     def test_a_true_one(self) -> None:
         table = self.read(self.HEADER)
