@@ -264,12 +264,12 @@ def draw(plot: Plot, heading: Sequence[str] = ()) -> Markup:
     )
 
 
-def heading_of(model: Model, name: str) -> list[str]:
+def heading_of(model: Model, name: str, target: str | None = None) -> list[str]:
     """What stands over a picture that is taken along: what it shows, and whether it holds."""
     card = with_verdict(model.card)
-    facts = [
-        f"{card.method}, {card.data.n_rows:,} rows, {card.data.n_features:,} features, {len(model.classes)} classes"
-    ]
+    by_target = f" by {target}" if target else ""
+    sizes = f"{card.data.n_rows:,} rows, {card.data.n_features:,} features, {len(model.classes)} classes{by_target}"
+    facts = [f"{card.method}, {sizes}"]
     if card.validation is not None:
         low, high = card.validation.interval
         score = f"{card.validation.balanced_accuracy:.3f} ({low:.3f} to {high:.3f})"

@@ -248,8 +248,18 @@ async def get_plot_svg(
     def work(should_stop: ShouldStop) -> str:
         cached = context.models.get(tenant, model_id, with_evidence=True)
         record = context.store.models.get(tenant, cached.id)
-        heading = plot.heading_of(cached.model, record.name or cached.id)
+        heading = plot.heading_of(cached.model, record.name or cached.id, target_of(context, tenant, record))
         described = plot.describe(cached.model, cached.id, max_points, should_stop)
         return plot.draw(plot.with_axis_names(described, cached.model), heading)
 
     return Response(await context.heavy.run(request, tenant, work), media_type="image/svg+xml")
+
+
+def target_of(context: Context, tenant: str, record: ModelRecord) -> str | None:
+    """The column that the classes are from, where the model's dataset is a table that is still there."""
+    if record.dataset_id is None:
+        return None
+    with suppress(Gone, NotFound):
+        columns = context.store.datasets.get(tenant, record.dataset_id).columns or []
+        return next((column.name for column in columns if column.role == "target"), None)
+    return None

@@ -51,6 +51,8 @@ def test_every_view(telephone: Page, service: RunningService) -> None:
     fit_sample(page, service.url, "iris")
     page.get_by_label("Select rows").select_option("Class setosa")
     expect(page.locator(".rows tbody tr").first).to_be_visible()
+    page.get_by_role("button", name="Change and fit again").click()
+    expect(page.get_by_role("region", name="Change and fit again")).to_be_visible()
     check(page)
     address = page.get_by_role("link", name="Compare methods").get_attribute("href")
     page.goto(f"{service.url}/{address}")

@@ -9,6 +9,7 @@ const AXES = [
   [0, 1, 0],
   [0, 0, 1],
 ];
+const LETTER = 6.6; // pixels of a letter in the name of an axis, about
 const FILL = 0.58; // of the shorter side, for the half diagonal of the data's box
 
 export class Solid extends Stage {
@@ -102,7 +103,9 @@ export class Solid extends Stage {
     );
     const names = AXES.map((_, axis) => {
       const [x, y] = this.toPixel([-1, -1, -1].map((low, at) => (at === axis ? 1.14 : low)));
-      return svg("text", { class: "axis", x, y, "text-anchor": "middle" }, this.axes[axis]);
+      const half = (LETTER * this.axes[axis].length) / 2;
+      const inside = Math.max(half, Math.min(this.node.clientWidth - half, x));
+      return svg("text", { class: "axis", x: inside, y, "text-anchor": "middle" }, this.axes[axis]);
     });
     this.below.setAttribute("viewBox", `0 0 ${this.node.clientWidth} ${this.node.clientHeight}`);
     replace(

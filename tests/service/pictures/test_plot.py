@@ -69,16 +69,30 @@ def test_a_picture_that_is_taken_along_says_what_it_shows_and_whether_it_holds()
     y = np.array([f"class number {code} of many" for code in np.arange(120) % 12])
     fitted = fit("lda", generator.normal(size=(120, 5)), y, validation=Validation(folds=2))
     assert fitted.card.verdict is not None
-    drawn = plot.draw(plot.describe(fitted, "mdl_1"), plot.heading_of(fitted, "twelve classes"))
+    drawn = plot.draw(plot.describe(fitted, "mdl_1"), plot.heading_of(fitted, "twelve classes", "kind"))
     root = ET.fromstring(drawn)  # noqa: S314 (our own drawing)
     elements = list(root.iter("{http://www.w3.org/2000/svg}text"))
     texts = [element.text or "" for element in elements]
     assert texts[0] == "twelve classes"
+    assert "12 classes by kind" in " ".join(texts)
     assert "balanced accuracy on held-out rows" in " ".join(texts)
     assert fitted.card.verdict.sentence in " ".join(texts)
     assert set(y) <= set(texts)
     ends = [float(element.attrib["x"]) + 7 * len(element.text or "") for element in elements if element.text in set(y)]
     assert max(ends) < float(root.attrib["width"])
+
+
+def test_classes_differ_by_color_or_shape_and_axes_are_named() -> None:
+    generator = np.random.default_rng(0)
+    y = np.array([f"class {code:02}" for code in np.arange(120) % 12])
+    fitted = fit("lda", generator.normal(size=(120, 3)), y)
+    described = plot.with_axis_names(plot.describe(fitted, "mdl_1"), fitted)
+    marks = {plot.draw_mark(0, 0, code, 5) for code in range(12)}
+    assert len(marks) == 12
+    panel = described.panels[0]
+    strongest = int(np.argmax(np.abs(np.array(fitted.card.loadings)[:, 0])))
+    assert fitted.card.features[strongest] in panel.x_label
+    assert panel.x_label != panel.y_label
 
 
 def test_a_few_far_rows_do_not_press_the_others_together() -> None:
