@@ -90,7 +90,7 @@ def test_cancel(page: Page, files: Path) -> None:
     begin_long_fit(page, write_large_table(files / "cancel.csv", seed=1))
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("heading", name="cancel was canceled")).to_be_visible()
-    expect(page.get_by_text("starts were done; trying again goes on from there.")).to_be_visible()
+    expect(page.get_by_text("starts were done; trying again continues from there.")).to_be_visible()
 
 
 def test_reload_in_the_middle_then_stop_with_the_best(page: Page, files: Path) -> None:
@@ -149,5 +149,5 @@ def test_addresses_that_lead_nowhere(page: Page, service: RunningService, watch:
     page.goto(f"{service.url}/#/nowhere")
     expect(page.get_by_role("heading", name="There is nothing at this address")).to_be_visible()
     page.goto(f"{service.url}/#/fits/fit_01JCZ9V7M3K4N5P6Q7R8S9T0AB")
-    expect(page.get_by_role("heading", name="It is not here")).to_be_visible()
+    expect(page.get_by_role("heading", name="Not found")).to_be_visible()
     watch.forgive("404")
