@@ -13,7 +13,7 @@ import { Picture } from "../picture/picture.js";
 import { SelectionPanel } from "../picture/selection_panel.js";
 import { chosenOf, titleOf } from "../methods.js";
 import { loading } from "../states.js";
-import { count, plural, score, short } from "../words.js";
+import { plural, score, short } from "../words.js";
 import { change } from "./change.js";
 import { heldOut } from "./held_out.js";
 import { makeUp } from "./make_up.js";
