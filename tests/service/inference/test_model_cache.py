@@ -91,7 +91,8 @@ def clock() -> Clock:
 @pytest.fixture
 def cache(models: Models, clock: Clock) -> ModelCache:
     store = cast(Engine, SimpleNamespace(models=models))
-    return ModelCache(store, max_bytes=2 * len(models.data), check_seconds=1, clock=clock)
+    weight = len(models.data) + model_file.load(models.data).densities.n_bytes
+    return ModelCache(store, max_bytes=2 * weight, check_seconds=1, clock=clock)
 
 
 def test_a_model_is_read_once(cache: ModelCache, models: Models) -> None:
