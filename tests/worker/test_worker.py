@@ -18,7 +18,7 @@ from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import file as model_file
 from melm.plan import Result, Stage, run_plan
 from tests.servers import ROOT, RedisServer, redis_server, wait_until, worker_process
-from tests.worker.samples import two_blobs
+from tests.worker.samples import stored_dataset, submission, two_blobs
 from worker.engine import Engine, open_engine
 from worker.engine.dispatch import CeleryDispatcher
 from worker.store.records import FitRecord, FitSubmission, Status
@@ -91,3 +91,24 @@ def test_the_worker_says_that_it_is_alive(running: RedisServer, tmp_path: Path) 
     assert (answer.returncode, answer.stderr) == (1, "No worker of this host has a fresh heartbeat.\n")
     answer = alive(empty.url)
     assert (answer.returncode, answer.stderr) == (1, "The store does not answer.\n")
+
+
+@pytest.mark.parametrize(("limit", "n_processes"), [(1 << 20, 3), (1 << 30, 1)], ids=["little", "enough"])
+def test_a_process_that_has_taken_much_memory_is_replaced_between_fits(
+    tmp_path: Path, limit: int, n_processes: int
+) -> None:
+    """Every process has more than a mebibyte. All units of one fit, short as it is, run in one process nevertheless."""
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    with redis_server(tmp_path / "redis") as server:
+        store = open_engine(Settings(redis_url=server.url))
+        dataset = stored_dataset(store, "default")
+        asked = submission(dataset, trace=str(trace), n_starts=3, force=True)
+        fits = [store.fits.submit("default", asked)[0] for _ in range(3)]
+        options: dict[str, Any] = {"module": "tests.worker.stand_in", "worker_processes": 1, "turn_seconds": 60}
+        with worker_process(server.url, tmp_path / "log", process_memory_bytes=limit, sweep_seconds=0.3, **options):
+            wait_until(lambda: not any(store.fits.get("default", fit.id).is_active for fit in fits), 60)
+        store.close()
+    names = [path.name.split() for path in trace.iterdir()]  # fit, unit, process, time
+    assert len({(name[0], name[-2]) for name in names}) == len(fits)
+    assert len({name[-2] for name in names}) == n_processes
