@@ -164,18 +164,19 @@ class Runner:
     def _should_stop(self, units: Sequence[Unit]) -> Callable[[], bool]:
         """Whether units are to stop: because nobody wants them here, or to go on later, where one of them can.
 
-        A slice begins when the unit asks for the first time, so that each brings it forward.
+        A slice begins when the unit asks for the first time, and never ends there: each brings the unit forward.
         """
-        begins: list[float] = []
+        ends_at: float | None = None
 
-        def is_over() -> bool:
-            if not begins:
-                begins.append(time.monotonic())
-            return time.monotonic() - begins[0] > self._store.settings.slice_seconds
+        def should_stop() -> bool:
+            nonlocal ends_at
+            if ends_at is None:
+                ends_at = time.monotonic() + self._store.settings.slice_seconds
+                return self._keeper.should_stop()
+            return self._keeper.should_stop() or time.monotonic() > ends_at
 
-        if len(units) > 1 or not units[0].resumable:
-            return self._keeper.should_stop
-        return lambda: self._keeper.should_stop() or is_over()
+        is_resumable = len(units) == 1 and units[0].resumable
+        return should_stop if is_resumable else self._keeper.should_stop
 
     def _plan(self, fit: FitRecord, claim: Claim, data: Any) -> Outcome:
         """The next stage of the model, or else of the evidence for it; where there is none, the end of the plan."""

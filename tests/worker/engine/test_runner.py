@@ -52,18 +52,22 @@ def order_of(trace: Path) -> list[str]:
     return [path.name.split()[0] for path in sorted(trace.iterdir(), key=lambda path: int(path.name.split()[-1]))]
 
 
-def test_fits_of_a_tenant_take_turns(bench: Bench, tmp_path: Path) -> None:
-    fits = [bench.submit(n_starts=n, seconds=0.3, trace=str(tmp_path)) for n in (4, 2)]
-    bench.run(fits[0])
+def test_fits_of_a_tenant_take_turns(settings: Settings, tenant: str, tmp_path: Path) -> None:
+    with closing(open_engine(replace(settings, turn_seconds=0))) as store:
+        bench = Bench(store, tenant)
+        fits = [bench.submit(n_starts=n, trace=str(tmp_path)) for n in (4, 2)]
+        bench.run(fits[0])
     order = order_of(tmp_path)
     assert len(order) == 4 + 2 + 2 + 2
     assert order[:4] == [fits[0].id, fits[1].id] * 2
 
 
-def test_a_process_stays_with_a_fit_for_a_moment(bench: Bench, tmp_path: Path) -> None:
+def test_a_process_stays_with_a_fit_for_a_moment(settings: Settings, tenant: str, tmp_path: Path) -> None:
     """So that what was prepared is used again; other tenants come first nevertheless."""
-    fits = [bench.submit(n_starts=3, trace=str(tmp_path), force=True) for _ in range(2)]
-    bench.run(fits[0])
+    with closing(open_engine(replace(settings, turn_seconds=60))) as store:
+        bench = Bench(store, tenant)
+        fits = [bench.submit(n_starts=3, trace=str(tmp_path), force=True) for _ in range(2)]
+        bench.run(fits[0])
     order = order_of(tmp_path)
     assert order == sorted(order)
 
@@ -142,7 +146,7 @@ def test_a_process_that_stops_gives_its_unit_back(bench: Bench) -> None:
 
 def test_a_long_unit_makes_room_and_goes_on_where_it_was(settings: Settings, tenant: str, tmp_path: Path) -> None:
     """In a slice in which it may be stopped, one unit of another tenant waits for a slice, and not for all of it."""
-    with closing(open_engine(replace(settings, slice_seconds=0.02))) as store:
+    with closing(open_engine(replace(settings, slice_seconds=0))) as store:
         bench, other = Bench(store, tenant), Bench(store, f"{tenant}-other")
         long = bench.submit(n_starts=1, seconds=0.3, resumable=True, trace=str(tmp_path))
         short = other.submit(n_starts=2, trace=str(tmp_path))
