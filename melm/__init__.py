@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from melm.estimator import MELM
     from melm.objective.divergence import Divergence, divergence
 
-__all__ = ["MELM", "Covariance", "Divergence", "divergence"]
+    __version__: str
+
+__all__ = ["MELM", "Covariance", "Divergence", "__version__", "divergence"]
 
 _HOMES = {
     "MELM": ("melm.estimator", "MELM"),
@@ -23,7 +25,15 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("melm")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _HOMES[name]

@@ -25,6 +25,10 @@ NOT_RUN = {
     ("README.md", "make up      # set up .venv, start everything, print the address"): "starts servers, runs all tests",
     (
         "README.md",
+        "pip install .              # the library, and the command for models",
+    ): "see tests/test_wheel.py",
+    (
+        "README.md",
         'echo "MELM_REDIS_PASSWORD=$(openssl rand -hex 24)" > .env',
     ): "needs Docker; tests/containers carries the compose file out",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from melm.command import (
@@ -36,11 +37,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return outcome.exit_code
 
 
+class Version(argparse.Action):
+    """`--version`, which is looked up only where it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and exit."""
+        import melm
+
+        sys.stdout.write(f"melm {melm.__version__}\n")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """All subcommands."""
     top = argparse.ArgumentParser(
         prog="melm", description=DESCRIPTION, epilog=failure.EXIT_CODES, formatter_class=Formatter
     )
+    top.add_argument("--version", action=Version, help="print the version and exit")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in (up, inspect, fit, inference, score, plot, models, fits, show, cancel, keys, completion):
         command.add(commands)
