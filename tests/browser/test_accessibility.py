@@ -25,7 +25,7 @@ def violations(page: Page) -> list[str]:
     ]
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(params=["light", pytest.param("dark", marks=pytest.mark.slow)])
 def telephone(request: pytest.FixtureRequest, browser: Browser, service: RunningService) -> Iterator[Page]:
     scheme: Literal["light", "dark"] = request.param
     context = browser.new_context(viewport={"width": 375, "height": 800}, color_scheme=scheme, reduced_motion="reduce")
