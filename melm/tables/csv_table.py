@@ -26,7 +26,7 @@ from melm.tables.dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, s
 from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_open
 from melm.tables.options import ReadOptions
 from melm.tables.problem import Fix, Level, Problem, Problems
-from melm.tables.roles import ID_NAME, Role, by_name
+from melm.tables.roles import ID_NAME, Role, by_name, near_name
 from melm.tables.stack import Stack
 from melm.tables.table import Codes, Table
 from melm.typing import Array
@@ -360,7 +360,8 @@ class CsvReader:
         for name in dict.fromkeys(wanted):
             if name not in names:
                 detail = f"there is no column {name!r}"
-                self.problems.add(Problem(detail, advice=f"columns: {', '.join(names[:50])}{written}"))
+                advice = f"{near_name(name, names)}columns: {', '.join(names[:50])}{written}"
+                self.problems.add(Problem(detail, advice=advice))
 
     @property
     def _missing(self) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
@@ -66,7 +67,7 @@ def assign_roles(
     """The role of every column: the one that was given, else the one that its values suggest."""
     roles = by_name(given or {}, table.names) | ({} if target is None else {target: Role.TARGET})
     problems: list[tuple[str | None, str]] = [
-        (name, f"there is no column {name!r}; columns: {', '.join(table.names[:50])}")
+        (name, f"there is no column {name!r}; {near_name(name, table.names)}columns: {', '.join(table.names[:50])}")
         for name in roles
         if name not in table.names
     ]
@@ -99,6 +100,13 @@ def assign_roles(
                 proposal = Proposal(Role.IGNORE, f"holds the same values as {twin!r}")
         assigned[name] = proposal
     return assigned
+
+
+def near_name(name: str, names: Sequence[str]) -> str:
+    """A question for whoever has misspelled the name of a column; empty where no name is like it."""
+    known = {each.lower(): each for each in names}
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    return f"did you mean {known[near[0]]!r}? " if near else ""
 
 
 def _twin(table: Table, name: str, alike: dict[bytes, list[str]]) -> str | None:

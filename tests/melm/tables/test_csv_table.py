@@ -239,3 +239,10 @@ def test_an_infinite_number_is_told_once(cell: str) -> None:
         read_csv([text.encode()])
     (problem,) = caught.value.problems
     assert (problem.column, problem.count, problem.rows) == ("x", 1, (9,))
+
+
+def test_a_misspelled_column_is_answered_by_the_nearest_name() -> None:
+    with pytest.raises(CsvError) as caught:
+        read_csv([b"width,Species\n1,a\n2,b\n"], ReadOptions(target="spezies", columns={"q*": "ignore"}))
+    advice = [str(problem.fix) for problem in caught.value.problems]
+    assert [text.startswith("did you mean 'Species'? ") for text in advice] == [False, True]
