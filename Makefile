@@ -15,10 +15,13 @@ TESTS := $(BIN)/pytest -q -n $(PROCESSES) --dist loadgroup
 LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fewest --python-version 3.11 \
 	--generate-hashes --custom-compile-command "make lock" pyproject.toml
 
+ATTACKS := tests/attack tests/browser/test_foreign_pages.py tests/browser/test_hostile_model.py tests/service/security \
+	tests/service/operation/test_supervisor.py tests/service/operation/test_connections.py tests/service/commands/test_terminal.py
+
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test test-all containers pythons faults fuzz load lint format bench paper audit lock clean
+.PHONY: help up test test-all containers pythons faults fuzz load lint format bench paper audit attack lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -48,6 +51,9 @@ pythons: $(READY) ## Run the tests of library and worker on each Python that is 
 
 faults: $(READY) ## Run every fault scenario and print what each cost (FAULT_REPEATS=3 CHAOS_SECONDS=1800 ARGS="-k server")
 	@FAULT_REPEATS=$${FAULT_REPEATS:-3} $(BIN)/pytest -q -m "" tests/faults $(ARGS)
+
+attack: $(READY) ## Attack a running service in every way that is known, and print what each attack was bound by (ARGS="-k memory")
+	@ATTACK_SIZE=full $(BIN)/pytest -q $(ATTACKS) $(ARGS)
 
 fuzz: $(READY) ## Feed every parser what it does not expect, for ten minutes (ARGS="--seconds 60")
 	@$(BIN)/python -m tests.fuzz $(ARGS)

@@ -14,6 +14,7 @@ from tests.attack.bystander import Bystander
 from tests.attack.conftest import Record
 from tests.attack.service import MALLORY, Attacked, peak_of
 from tests.servers import wait_until
+from tests.service import samples
 
 pytestmark = pytest.mark.slow
 
@@ -75,3 +76,19 @@ def test_headers_that_never_end(
         "`MELM_MAX_CONNECTIONS_PER_ADDRESS`; the one that waits longest goes",
         f"predict {seen.ratio:.1f} times its quiet p99",
     )
+
+
+def test_streams_of_events(
+    attacked: Attacked, bystander: Bystander, record: Record, size: Callable[[int, int], int]
+) -> None:
+    """Each gets the events of its fit, and none a 503 that is not true."""
+    n = size(200, 1_000)
+    with attacked.api.client(MALLORY) as client:
+        fit = samples.fit(client, {"data": samples.irises(), "method": "lda", "validation": None})
+    said = HEAD.replace(b"/openapi.json", f"/v1/fits/{fit['id']}/events/stream".encode()) + b"\r\n"
+    with bystander.watching() as seen, many(attacked.api.url, n, said) as connections:
+        for connection in connections:
+            connection.settimeout(60)
+        answers = [connection.recv(12) for connection in connections]
+    assert set(answers) == {b"HTTP/1.1 200"}
+    record(f"{n:,} streams of events at once", "none is refused", f"predict {seen.ratio:.1f} times its quiet p99")
