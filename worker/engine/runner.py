@@ -25,6 +25,7 @@ from worker.store.records import FitError, FitRecord, Lease, Status
 P = ParamSpec("P")
 T = TypeVar("T")
 KEPT_FITS = 1000
+MOST_AT_ONCE = 2_000  # units that one script puts up: the server does nothing else meanwhile
 
 logger = logging.getLogger(__name__)
 
@@ -220,7 +221,9 @@ class Runner:
                 return outcome
             missing = [unit for unit in stage.units if unit.name not in stored]
             if missing and not claim.is_cut:
-                return Opened(stage, [[(u.name, unit_arguments(u)) for u in some] for some in batches(missing)])
+                leases = batches(missing[:MOST_AT_ONCE])
+                n_done = len(stage.units) - len(missing)
+                return Opened(stage, [[(u.name, unit_arguments(u)) for u in some] for some in leases], n_done)
             results = [stored.get(unit.name) for unit in stage.units]
 
     def _nothing(self, lease: Lease, error: NothingFitted) -> Ended:

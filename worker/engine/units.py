@@ -104,11 +104,15 @@ class Done:
 
 @dataclass(frozen=True)
 class Opened:
-    """The next stage, and arguments of its units that have no result, by name; those of one lease come together."""
+    """The next stage, and arguments of units that have no result, by name; those of one lease come together.
+
+    Of a large stage these are some: when they are done, the plan is asked again, and opens the next.
+    """
 
     kind: ClassVar = "opened"
     stage: Stage
     leases: Sequence[Sequence[tuple[str, dict[str, Any]]]]
+    n_done: int = 0  # units that have a result
 
     def arguments(self) -> dict[str, Any]:
         """As the script takes it."""
@@ -117,6 +121,7 @@ class Opened:
             "begins": self.stage.begins,
             "ends": self.stage.ends,
             "n_units": len(self.stage.units),
+            "n_done": self.n_done,
             "names": [name for units in self.leases for name, _ in units],
             "leases": ["\t".join(name for name, _ in units) for units in self.leases],
         }

@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,10 @@ from melm.plan import Fold, Unit
 from tests.servers import RedisServer
 from tests.worker.bench import Bench, interrupted, locally
 from tests.worker.samples import stored_dataset, submission
-from worker.engine import Engine, open_engine
+from worker.engine import Engine, open_engine, runner
 from worker.engine.codec import decode
 from worker.engine.runner import unit_arguments, unit_from_arguments
+from worker.engine.units import Opened
 from worker.store.records import Status
 from worker.store.settings import Settings
 
@@ -45,6 +47,23 @@ def test_nobody_is_woken_where_nobody_is_idle(bench: Bench) -> None:
     bench.store.workers.beat("worker", 1)
     bench.run(bench.submit(n_starts=6))
     assert bench.queue.n_messages == 0
+
+
+def test_a_large_stage_is_opened_in_pieces(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = []
+
+    class Noted(Opened):
+        def arguments(self) -> dict[str, Any]:
+            pieces.append((self.stage.name, sum(map(len, self.leases)), self.n_done))
+            return super().arguments()
+
+    monkeypatch.setattr(runner, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(runner, "Opened", Noted)
+    fit = bench.run(bench.submit(n_starts=9))
+    assert fit.status is Status.SUCCEEDED
+    first = pieces[0][0]
+    assert [piece for piece in pieces if piece[0] == first] == [(first, 4, 0), (first, 4, 4), (first, 1, 8)]
+    assert bench.projection(fit) == locally(fit)
 
 
 def order_of(trace: Path) -> list[str]:

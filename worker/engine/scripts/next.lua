@@ -50,7 +50,7 @@ function outcomes.opened() -- the next stage; its units that have no result are 
     set(field, a.outcome[field])
   end
   set('units_done', 0)
-  progress(a.outcome.n_units - #a.outcome.names)
+  progress(a.outcome.n_done)
   for index, name in ipairs(a.outcome.names) do
     redis.call('HSET', UNITS, name, ARGV[index + 1])
   end
