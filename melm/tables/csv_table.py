@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 import re
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -92,7 +93,7 @@ class CsvReader:
         self._columns: dict[str, Numbers | Text] = {}
         self._numbers, self._codes = Stack(0), Stack(0)
         self.problems = Problems()
-        self._kept_before: list[int] = []  # how many rows were kept before each that is not as long as the header
+        self._kept_before = array("q")  # how many rows were kept before each that is not as long as the header
         self._line_of: dict[int, int] = {}  # of rows with problems
         self._n_lines = 0  # before the next block
         self.n_rows = 0
@@ -111,6 +112,11 @@ class CsvReader:
     def names(self) -> tuple[str, ...]:
         """The columns, once the header has come."""
         return tuple(self._columns)
+
+    @property
+    def n_ragged(self) -> int:
+        """How many rows are not as long as the header."""
+        return len(self._kept_before)
 
     @property
     def n_texts(self) -> tuple[int, int]:
@@ -319,7 +325,7 @@ class CsvReader:
             end = len(rows) if len(rows) <= SAMPLE_BYTES else _end_of_rows(bytes(rows[:SAMPLE_BYTES])) or len(rows)
             problems, self.problems = self.problems, Problems()  # these rows are parsed once more, and reported then
             cells = self._parse(rows[:end])
-            self.problems, self._kept_before = problems, []
+            self.problems, self._kept_before = problems, array("q")
             self._columns = {
                 name: self._kind_of(name, column.combine_chunks())
                 for name, column in zip(names, cells.columns, strict=True)
@@ -369,16 +375,16 @@ class CsvReader:
 
     def _parse(self, block: memoryview) -> Any:
         """The cells of some rows as text, null where missing. Rows of another length are left out and noted."""
-        ragged: list[Any] = []
+        ragged = array("q")  # a number and a count of cells each: there may be a million in a block
         use_threads = pa.cpu_count() > 1
         cells = self._parse_with(block, ragged, use_threads)
         if ragged and use_threads:  # only one thread counts the rows
-            ragged.clear()
+            del ragged[:]
             cells = self._parse_with(block, ragged, use_threads=False)
         first = self.n_rows + len(self._kept_before)
-        for row in ragged:
-            index = first + row.number - 1
-            detail = f"there are {row.actual_columns} cells, the header has {row.expected_columns}"
+        for number, n_cells in zip(ragged[::2], ragged[1::2], strict=True):
+            index = first + number - 1
+            detail = f"there are {n_cells} cells, the header has {len(self._columns)}"
             advice = f"delimiter, where cells are not separated by {self._dialect.delimiter!r}; else mend the row"
             self._kept_before.append(index - len(self._kept_before))
             self.problems.add(Problem(detail, advice=advice, rows=(index,)), kind="length")
@@ -387,13 +393,13 @@ class CsvReader:
     def _parse_with(
         self,
         block: memoryview,
-        ragged: list[Any],
+        ragged: array[int],
         use_threads: bool,
         as_text: bool = False,
         piece_bytes: int = PIECE_BYTES,
     ) -> Any:
         def note(row: Any) -> str:
-            ragged.append(row)
+            ragged.extend((row.number or 0, row.actual_columns))
             return "skip"
 
         kinds = {
@@ -416,12 +422,12 @@ class CsvReader:
             )
         except pa.ArrowInvalid as error:
             if piece_bytes <= len(block) and "straddling" in str(error):  # a row longer than a piece
-                ragged.clear()
+                del ragged[:]
                 return self._parse_with(block, ragged, False, as_text, len(block) + 1)
             if "UTF8" in str(error):
                 raise CsvEncodingError([_wrong_encoding("utf-8")]) from None
             if not as_text and pa.float64() in kinds.values():  # cells that are no numbers, to be seen as they are
-                ragged.clear()
+                del ragged[:]
                 return self._parse_with(block, ragged, use_threads, True, piece_bytes)
             raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
 

@@ -66,7 +66,7 @@ class TableReader:
 
     def _hold(self) -> None:
         n_values, n_characters = self._reader.n_texts
-        n_bytes = ROW_BYTES * self._reader.n_rows + DISTINCT_BYTES * n_values + n_characters
+        n_bytes = ROW_BYTES * (self._reader.n_rows + self._reader.n_ragged) + DISTINCT_BYTES * n_values + n_characters
         hold(n_bytes - self._n_held)
         self._n_held = n_bytes
 
