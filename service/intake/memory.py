@@ -29,6 +29,8 @@ CELL_BYTES = 16  # of a place in a list of JSON
 MEMBER_BYTES = 1_000  # of a member of a zip file
 ROW_BYTES = 24  # of a row of a table: its label, codes and checks
 COLUMN_BYTES = 5_000  # of a column of CSV, which Arrow parses by itself
+SPARSE_CELL_BYTES = 12  # of a sparse matrix, which may have to be put in order
+SPARSE_COLUMN_BYTES = 64  # of a column of one: its extremes, and its place among those that never vary
 DISTINCT_BYTES = 200  # of each different text of a table, beside its characters
 
 

@@ -129,7 +129,7 @@ class Reception:
             if cells is not None:
                 return from_cells(cells, self._options)
             matrix = self._codec.read_matrix(content, self._limits)
-            hold(ROW_BYTES * len(matrix.X))
+            hold(ROW_BYTES * matrix.X.shape[0])
             return Upload(*check_training_data(matrix), matrix.feature_names, fields=check_fields(matrix.fields))
 
     def _whole(self) -> memoryview:

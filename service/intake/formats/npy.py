@@ -25,6 +25,7 @@ from service.intake.formats.table import (
     as_labels,
     check_size,
 )
+from service.intake.memory import SPARSE_CELL_BYTES, SPARSE_COLUMN_BYTES, hold
 
 MAX_MEMBERS = 16  # of an npz: a matrix, y, feature_names, and room for what other programs add
 LOCAL_HEADER_BYTES = 30
@@ -112,6 +113,7 @@ def as_sparse(arrays: Mapping[str, Array], limits: Limits) -> Matrix:
     kind, shape, data, indices, indptr = (arrays[name] for name in sparse.NAMES)
     n_rows, n_columns = map(int, shape)
     check_size(n_rows, n_columns, limits, len(data))
+    hold(SPARSE_CELL_BYTES * len(data) + SPARSE_COLUMN_BYTES * n_columns)
     values = data.astype(np.float32 if data.dtype.newbyteorder("=") == np.float32 else np.float64, copy=False)
     make = csr_array if kind.item() in (b"csr", "csr") else csc_array
     return sparse.canonical(make((values, indices, indptr), shape=(n_rows, n_columns)))
