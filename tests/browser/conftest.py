@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.watch import Watch
 from tests.running_service import RunningService
@@ -21,6 +21,9 @@ ARGUMENTS = [
     "--disable-sync",
     "--enable-unsafe-swiftshader",  # WebGL without a graphics card
 ]
+
+PATIENCE_MILLISECONDS = 60_000  # on a machine that has much else to do
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
     yield context
     context.close()
 

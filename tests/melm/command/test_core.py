@@ -11,6 +11,7 @@ import pytest
 from melm import MELM
 from melm.command.failure import ExitCode
 from tests.service import samples
+from tests.service.api import free_port
 
 PROGRAM = """
 import importlib.util, sys
@@ -60,6 +61,14 @@ def test_tables_are_enough_for_all_that_is_done_here(folder: Path) -> None:
     ):
         code, said = melm(folder, missing, *arguments)
         assert code == ExitCode.DONE, said
+
+
+@pytest.mark.parametrize(
+    "arguments", [["models"], ["predict", "champion", "iris.csv"], ["fit", "iris.csv", "--target=species"]]
+)
+def test_client_and_tables_are_enough_to_ask_a_service(folder: Path, arguments: list[str]) -> None:
+    code, said = melm(folder, SERVICE, *arguments, "--url", f"http://127.0.0.1:{free_port()}")
+    assert code == ExitCode.UNREACHABLE, said
 
 
 def test_the_core_shows_and_draws_models(folder: Path) -> None:
