@@ -49,7 +49,7 @@ def timed_fit(n_rows: int, clock: Callable[[], float] = time.process_time, **opt
     """A fit of the benchmark's data, and the seconds it took: of the processor, which other programs hardly disturb."""
     X, y = clusters(n_rows)
     began = clock()
-    fitted = MELM(n_starts=N_STARTS, random_state=0, **options).fit(X, y)  # type: ignore[arg-type]
+    fitted = MELM(regularization=None, n_starts=N_STARTS, random_state=0, **options).fit(X, y)  # type: ignore[arg-type]
     return fitted, clock() - began
 
 
@@ -126,9 +126,9 @@ for begin in range(0, {n_rows}, 10_000):
     X[begin : begin + 10_000] = generator.standard_normal((10_000, 30))
 X[:, 0] += 2 * y
 X[:, 1] *= 1 + y
-MELM(n_starts=2, random_state=0).fit(X[:2000], y[:2000])
+MELM(regularization=None, n_starts=2, random_state=0).fit(X[:2000], y[:2000])
 before = peak_bytes()
-MELM(n_starts=2, random_state=0).fit(X, y)
+MELM(regularization=None, n_starts=2, random_state=0).fit(X, y)
 print((peak_bytes() - before) / X.nbytes)
 """
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -143,7 +143,7 @@ def prediction(quick: bool) -> Iterator[Measurement]:
     """`predict` for as many rows as the model was fitted to, against scipy and against the sum over all rows."""
     n_rows = 100_000
     X, y = clusters(2 * n_rows)
-    model: Model = MELM(n_starts=1, random_state=0).fit(X[:n_rows], y[:n_rows]).model_
+    model: Model = MELM(regularization=None, n_starts=1, random_state=0).fit(X[:n_rows], y[:n_rows]).model_
     queries = X[n_rows:]
     ours = best_seconds(lambda: model.predict(queries), 3)
     kernels = [gaussian_kde(rows.T) for rows in model.densities.rows]

@@ -174,8 +174,8 @@ def race(quick: bool) -> Iterator[Measurement]:
         X, y = table[:, :-1], table[:, -1]
         reached = []
         for seed in seeds:
-            raced = MELM(n_starts=40, random_state=seed).fit(X, y)
-            converged = MELM(n_starts=40, random_state=seed, race=False).fit(X, y)
+            raced = MELM(regularization=None, n_starts=40, random_state=seed).fit(X, y)
+            converged = MELM(regularization=None, n_starts=40, random_state=seed, race=False).fit(X, y)
             reached.append(raced.divergence_ / converged.divergence_)
             spent += sum(start.n_evaluations for start in raced.starts_)
             full += sum(start.n_evaluations for start in converged.starts_)

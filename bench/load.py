@@ -61,7 +61,7 @@ def prepare(client: httpx2.Client) -> tuple[str, str]:
     X = rng.standard_normal((200, N_FEATURES))
     body = {"X": X.tolist(), "y": (X[:, 0] + 0.3 * rng.standard_normal(200) > 0).tolist()}
     dataset_id = client.post("/v1/datasets", json=body).raise_for_status().json()["id"]
-    ask = {"dataset_id": dataset_id, "params": {"n_starts": 2}, "validation": None}
+    ask = {"dataset_id": dataset_id, "params": {"regularization": None, "n_starts": 2}, "validation": None}
     fit = client.post("/v1/fits", json=ask, headers={"Prefer": "wait=60"}).raise_for_status().json()
     return str(dataset_id), str(fit["model_id"])
 

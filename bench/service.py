@@ -36,7 +36,12 @@ def overhead_of_a_fit(client: httpx2.Client, repeats: int) -> Measurement:
     X = rng.standard_normal((200, 10))
     y = (X[:, 0] + X[:, 1] * rng.standard_normal(200) > 0).astype(int)
     dataset_id = client.post("/v1/datasets", json={"X": X.tolist(), "y": y.tolist()}).json()["id"]
-    body = {"dataset_id": dataset_id, "params": {"n_starts": 4}, "validation": None, "force": True}
+    body = {
+        "dataset_id": dataset_id,
+        "params": {"regularization": None, "n_starts": 4},
+        "validation": None,
+        "force": True,
+    }
 
     def fit_by_service() -> None:
         response = client.post("/v1/fits", json=body, headers={"Prefer": "wait=60"})
@@ -45,7 +50,7 @@ def overhead_of_a_fit(client: httpx2.Client, repeats: int) -> Measurement:
 
     def fit_by_library() -> None:
         with threadpool_limits(1):
-            MELM(n_starts=4).fit(X, y)
+            MELM(regularization=None, n_starts=4).fit(X, y)
 
     by_library, by_service = median_seconds(fit_by_library, fit_by_service, repeats=repeats)
     return Measurement(

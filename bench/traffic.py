@@ -68,7 +68,7 @@ class Traffic:
                 return kind, self._transform
             case "poll":
                 return kind, self.poll(next(iter(self.open_fits)))
-        params = {"n_components": 2, "n_starts": 2, "seed": self._random.randrange(2**31)}
+        params = {"n_components": 2, "regularization": None, "n_starts": 2, "seed": self._random.randrange(2**31)}
         ask = {"dataset_id": self._dataset_id, "params": params, "validation": None}
         return kind, self.request("POST", "/v1/fits", json.dumps(ask).encode())
 

@@ -64,7 +64,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         begins at two starts of its own, and with more than two classes also at the best of these.
     covariance : {"ledoit_wolf", "empirical"}, default="ledoit_wolf"
         Covariance of a class. "empirical" is the paper's; "ledoit_wolf" tames many features and few rows.
-    regularization : {"path"} or None, default=None
+    regularization : {"path"} or None, default="path"
         "path" chooses by rows that inner folds hold out where each climb stops, on which objective and with which
         ridge, so that the picture holds on new rows. None is the paper's MELM: the start with the highest divergence.
     objective : {"auto", "divergence", "posterior"}, default="auto"
@@ -137,7 +137,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         gamma: float | Sequence[float] | Literal["auto"] = 1.0,
         n_starts: int = 16,
         covariance: CovarianceKind = "ledoit_wolf",
-        regularization: Literal["path"] | None = None,
+        regularization: Literal["path"] | None = "path",
         objective: Literal["auto", "divergence", "posterior"] = "auto",
         ridge: float | Literal["auto"] = "auto",
         select_start_by: SelectStartBy = "divergence",
@@ -309,7 +309,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             return Fitting(search, gammas, self.select_start_by, self.priors)
         check_option("regularization", self.regularization, ("path",))
         if self.select_start_by != "divergence" or not self.race:
-            raise ValueError("select_start_by and race=False are choices of regularization=None.")
+            raise ValueError("select_start_by and race=False need regularization=None.")
         path = Path(
             n_components=n_components,
             covariance=self.covariance,

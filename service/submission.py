@@ -117,7 +117,7 @@ def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> Fit
         params=params,
         validation=None if fit.validation is None else fit.validation.model_dump(mode="json"),
         permute_labels=fit.permute_labels,
-        n_starts=params.get("n_starts"),
+        n_starts=METHODS[ask.method].n_starts(ask.params),
         time_budget_seconds=budget,
         n_units=work.n_units,
         estimated_seconds=work.estimated_seconds,

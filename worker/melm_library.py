@@ -77,4 +77,7 @@ def _parameters(fit: FitRecord) -> Any:
 @lru_cache(maxsize=100)  # fits that take turns
 def _checked(method: str, params: str) -> Any:
     """Parameters checked once, not for every unit. They are frozen."""
-    return METHODS[method].Parameters.model_validate(json.loads(params))
+    given = json.loads(params)
+    if method == "melm":
+        given.setdefault("regularization", None)  # fits of 0.1, which had no other search, do not name it
+    return METHODS[method].Parameters.model_validate(given)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from bench.paper.entrants import ENTRANTS, MELM, PAPER_LIKE, Entrant
+from bench.paper.entrants import ENTRANTS, MELM, PAPER_LIKE, PATH, Entrant
 from bench.paper.published import SHAPES
 from bench.paper.strict import FOLDS
 from bench.paper.tasks import (
@@ -50,11 +50,11 @@ class Scope:
 
     def _strict(self, name: str, entrant: Entrant) -> Iterator[Task]:
         # What shuffled labels give tells about methods, not about each way to tune MELM.
-        for labels in BOTH if entrant == MELM or entrant.method != MELM.method else BOTH[:1]:
+        for labels in BOTH if entrant in (MELM, PATH) or entrant.method != MELM.method else BOTH[:1]:
             yield StrictSeparability(name, entrant, labels, self.separability_repeats)
         if entrant.pictures_only:
             return
-        for labels in BOTH if entrant == MELM else BOTH[:1]:
+        for labels in BOTH if entrant in (MELM, PATH) else BOTH[:1]:
             for repeat, fold in self._folds():
                 yield StrictPipeline(name, entrant, labels, repeat, fold)
 

@@ -73,7 +73,7 @@ def project(entrant: Entrant, parameters: Mapping[str, Any], X: Array, codes: Co
     """Some rows in the projection that X and its codes give. Features are standardized by X."""
     center, spread = X.mean(axis=0), X.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
-    model = fit(entrant.method, (X - center) / scale, codes, **parameters)
+    model = fit(entrant.method, (X - center) / scale, codes, **{**entrant.fixed, **parameters})
     return model.transform((rows - center) / scale)
 
 

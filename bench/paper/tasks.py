@@ -115,7 +115,7 @@ class Starts(Task):
 
     def run(self, data: DataSet) -> Result:
         informed = len(np.unique(data.codes)) + 1
-        estimator = MELM(n_starts=informed + STARTS_AT_ONCE, race=False, random_state=self.seed)
+        estimator = MELM(regularization=None, n_starts=informed + STARTS_AT_ONCE, race=False, random_state=self.seed)
         return [start.divergence for start in estimator.fit(data.X, data.codes).starts_[informed:]]
 
 

@@ -31,6 +31,11 @@ def add(commands: Commands) -> None:
     add_columns(command)
     command.add_argument("--method", default="melm", help="how the projection is found (%(default)s)")
     command.add_argument("--components", dest="n_components", type=int, metavar="K", help="its dimensions")
+    command.add_argument(
+        "--regularization",
+        choices=("path", "none"),
+        help="path, the default: a picture that holds on new rows; none: the highest divergence, as in the paper",
+    )
     command.add_argument("--starts", dest="n_starts", type=int, metavar="N", help="starts of the optimizer")
     command.add_argument("--gamma", type=gamma, help="kernel width: a number, several separated by commas, or auto")
     command.add_argument("--seed", type=int, metavar="N", help="equal seeds give equal models")
@@ -82,7 +87,10 @@ def run(options: argparse.Namespace) -> None:
 def params_of(options: argparse.Namespace) -> dict[str, Any]:
     """The parameters of the method, as far as they were given."""
     names = ("n_components", "n_starts", "gamma", "seed")
-    return {name: value for name in names if (value := getattr(options, name)) is not None}
+    params = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if options.regularization is not None:
+        params["regularization"] = None if options.regularization == "none" else options.regularization
+    return params
 
 
 def validation_of(options: argparse.Namespace) -> dict[str, Any] | None:

@@ -82,6 +82,10 @@ class Method(ABC, Generic[P]):
         n_rows = sum(counts)
         return 0.05 + 1e-9 * n_rows * n_features * min(n_rows, n_features)
 
+    def n_starts(self, parameters: P) -> int | None:
+        """Starts of the search that progress counts; None where the method does not search."""
+        return None
+
     @abstractmethod
     def plan(self, data: Labeled, parameters: P, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         """The fit on the rows that the resamples leave; `name` begins the names of its units."""

@@ -19,7 +19,7 @@ from melm.model import Model
 from melm.objective.potential.pairs import pairwise_cost
 from melm.plan import Plan, Resamples, Result, Unit
 from melm.search.climb import RACE_EVALUATIONS
-from melm.search.path import RIDGES
+from melm.search.path import ITERATIONS, RIDGES, SAMPLE_ROWS
 from melm.search.preview import Preview, preview
 from melm.search.race import CLIMB_EVALUATIONS, POLISH_EVALUATIONS
 from melm.search.regularization import FOLDS
@@ -38,7 +38,7 @@ class MelmParameters(Parameters):
     )
     n_starts: int = Field(16, ge=1, description="Starts of the optimizer.")
     regularization: Literal["path"] | None = Field(
-        None,
+        "path",
         description="path: inner folds choose where each climb stops, its objective and its ridge, so that the picture "
         "holds on new rows. null: the paper's MELM.",
     )
@@ -51,7 +51,7 @@ class MelmParameters(Parameters):
         "auto: chosen on a path, 0 without one.",
     )
     select_start_by: Literal["divergence", "balanced_accuracy"] = Field(
-        "divergence", description="How the best start is chosen without a path."
+        "divergence", description="How the best start is chosen without a path; needs regularization null."
     )
     max_iterations: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="Of the optimizer, for each start. auto: chosen on a path, 1000 without one."
@@ -73,16 +73,19 @@ class MelmMethod(Method[MelmParameters]):
     grid: ClassVar[Mapping[str, Sequence[float]]] = {"gamma": GAMMAS}
 
     def n_units(self, parameters: MelmParameters) -> int:
-        gammas = GAMMAS if parameters.gamma == "auto" else parameters.gamma
-        n_gammas = len(gammas) if isinstance(gammas, Sequence) else 1
         if parameters.regularization is not None:
-            return (1 + FOLDS) * n_gammas * (len(RIDGES) if parameters.ridge == "auto" else 1)
+            return (1 + FOLDS) * self.n_starts(parameters)
+        n_gammas = self._n_gammas(parameters)
         n_searches = 1 if n_gammas == 1 else 1 + n_gammas * GAMMA_FOLDS
         return n_searches * parameters.n_starts
 
     def estimated_seconds(self, parameters: MelmParameters, counts: Sequence[int], n_features: int) -> float:
         if parameters.regularization is not None:
-            return self.n_units(parameters) * PATH_EVALUATIONS * self._evaluation(parameters, counts, n_features)
+            share = min(1.0, SAMPLE_ROWS / sum(counts))
+            sampled = [max(round(share * count), 1) for count in counts]
+            on_all = max(ITERATIONS) * self._evaluation(parameters, counts, n_features) if share < 1 else 0.0
+            path = PATH_EVALUATIONS * self._evaluation(parameters, sampled, n_features)
+            return self.n_units(parameters) * path + on_all
         *samples, n_rows = sample_sizes(sum(counts))
         sizes = [*samples, n_rows]
         n_evaluations = [parameters.n_starts * (RACE_EVALUATIONS + POLISH_EVALUATIONS)]
@@ -98,6 +101,11 @@ class MelmMethod(Method[MelmParameters]):
         n_rows, k = sum(counts), parameters.n_components
         by_grid = GRID_SECONDS * len(counts) + n_rows * (1.5e-7 + 1.5e-9 * 8**k) if k <= GRID_COMPONENTS else np.inf
         return 1e-9 * n_rows * n_features * k + min(by_grid, pairwise_cost(counts))
+
+    def n_starts(self, parameters: MelmParameters) -> int:
+        if parameters.regularization is None:
+            return parameters.n_starts
+        return self._n_gammas(parameters) * (len(RIDGES) if parameters.ridge == "auto" else 1)
 
     def plan(self, data: Labeled, parameters: MelmParameters, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         model, _ = yield from self._fitting(data, parameters).plan(data, resamples, name)
@@ -116,6 +124,10 @@ class MelmMethod(Method[MelmParameters]):
         ridge, n_kept = unit.arguments.get("ridge", search.ridge), unit.arguments.get("n_kept")
         problem = data.problem(search.covariance, unit.resamples, ridge, n_kept)
         return preview(data, problem, unit, result)
+
+    def _n_gammas(self, parameters: MelmParameters) -> int:
+        gammas = GAMMAS if parameters.gamma == "auto" else parameters.gamma
+        return len(gammas) if isinstance(gammas, Sequence) else 1
 
     def _fitting(self, data: Labeled, parameters: MelmParameters) -> Fitting:
         return _fitting_of(parameters.model_dump_json(), data.X.shape[1])

@@ -62,7 +62,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         gamma: float | Sequence[float] | Literal["auto"] = 1.0,
         n_starts: int = 16,
         covariance: Literal["ledoit_wolf", "empirical"] = "ledoit_wolf",
-        regularization: Literal["path"] | None = None,
+        regularization: Literal["path"] | None = "path",
         objective: Literal["auto", "divergence", "posterior"] = "auto",
         ridge: float | Literal["auto"] = "auto",
         select_start_by: Literal["divergence", "balanced_accuracy"] = "divergence",

@@ -119,7 +119,7 @@ class Regularization:
     def _unit(self, name: str, setting: Setting, resamples: Resamples, start: int | None = None) -> Unit:
         ridge, gamma, n_kept = setting
         arguments = {**setting._asdict(), "judged": start is None}
-        is_shown = start if start is not None and not resamples else None
+        is_shown = start if n_kept is None and not resamples else None  # progress counts the paths of all features
         screened = "" if n_kept is None else f" kept {n_kept}"
         return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}{screened}", arguments, resamples, is_shown)
 

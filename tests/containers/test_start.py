@@ -14,7 +14,7 @@ from tests.service import samples
 
 pytestmark = pytest.mark.containers
 
-LONG = {"params": {"n_starts": 40}, "validation": None, "force": True}
+LONG = {"params": {"regularization": None, "n_starts": 40}, "validation": None, "force": True}
 
 
 def projection(client: httpx2.Client, model_id: str) -> bytes:
@@ -30,10 +30,14 @@ def test_nobody_comes_in_without_a_key(deployment: Deployment, client: httpx2.Cl
 
 def test_a_fit_is_that_of_the_library(client: httpx2.Client) -> None:
     X, y = samples.iris_arrays()
-    body = {"data": {"X": X.tolist(), "y": y.tolist()}, "params": {"n_starts": 2}, "validation": None}
+    body = {
+        "data": {"X": X.tolist(), "y": y.tolist()},
+        "params": {"regularization": None, "n_starts": 2},
+        "validation": None,
+    }
     fit = samples.fit(client, body)
     assert fit["status"] == "succeeded", fit
-    estimator = MELM(n_starts=2, random_state=0).fit(X, y)
+    estimator = MELM(regularization=None, n_starts=2, random_state=0).fit(X, y)
     V = np.load(io.BytesIO(projection(client, fit["model_id"])))
     np.testing.assert_allclose(V, estimator.projection_, atol=1e-6)  # another release of Python and its BLAS
     answer = client.post(f"/v1/models/{fit['model_id']}/predict", json={"X": X.tolist()}).raise_for_status().json()

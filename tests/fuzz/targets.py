@@ -76,7 +76,7 @@ class Target:
 def model_of(media_type: str, content: bytes) -> Model:
     """A small model of a table, to be asked."""
     upload = read_upload(CODECS[media_type], content, LIMITS, ReadOptions(target="y"))
-    return fit_locally("melm", upload, {"n_components": 1, "n_starts": 1}, {"folds": 2})
+    return fit_locally("melm", upload, {"n_components": 1, "regularization": None, "n_starts": 1}, {"folds": 2})
 
 
 def models() -> list[Model]:

@@ -41,7 +41,8 @@ def test_scikit_learns_own_checks_pass_and_none_is_skipped() -> None:
         from melm import MELM
         reason = "Weighted and repeated rows take other last bits to other ends of the optimizer; the check wants 1e-7."
         unequal = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-        results = check_estimator(MELM(n_starts=3), on_fail=None, on_skip=None, expected_failed_checks=unequal)
+        estimator = MELM(regularization=None, n_starts=3)
+        results = check_estimator(estimator, on_fail=None, on_skip=None, expected_failed_checks=unequal)
         failed = [r["check_name"] for r in results if r["status"] != "passed" and not r["expected_to_fail"]]
         print(failed, len(results) > 50)
     """
@@ -60,7 +61,7 @@ def test_finds_the_two_informative_directions(covariance: melm.Covariance) -> No
     X[:, 2] += 3 * y
     X[y == 1, 5] *= 4
     mixing = projection(8, 8)
-    found = MELM(covariance=covariance, n_starts=6, random_state=0).fit(X @ mixing, y)
+    found = MELM(regularization=None, covariance=covariance, n_starts=6, random_state=0).fit(X @ mixing, y)
     truth: Array = np.array(np.linalg.inv(mixing)[:, [2, 5]], dtype=np.float64)
     assert principal_cosines(found.projection_, truth).min() > 0.9
     assert found.score(X @ mixing, y) > 0.93
@@ -68,7 +69,7 @@ def test_finds_the_two_informative_directions(covariance: melm.Covariance) -> No
 
 def test_projection_is_orthonormal_and_transform_applies_it() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    found = MELM(n_starts=4, random_state=0).fit(X, y)
+    found = MELM(regularization=None, n_starts=4, random_state=0).fit(X, y)
     np.testing.assert_allclose(found.projection_.T @ found.projection_, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(found.transform(X), (X - X.mean(axis=0)) @ found.projection_, atol=1e-9)
     assert found.divergence_ == pytest.approx(melm.divergence(X, y, found.projection_), rel=1e-6)
@@ -78,24 +79,25 @@ def test_projection_is_orthonormal_and_transform_applies_it() -> None:
 @pytest.mark.parametrize("gamma", [1.0, [0.7, 1.0]])
 def test_same_seed_same_bits_whatever_the_processes_and_threads(gamma: float | list[float]) -> None:
     X, y = mixture([150, 120], 8)
-    alone = MELM(gamma=gamma, n_starts=6, random_state=3).fit(X, y)
-    spread = MELM(gamma=gamma, n_starts=6, random_state=3, n_jobs=2).fit(X, y)
+    alone = MELM(regularization=None, gamma=gamma, n_starts=6, random_state=3).fit(X, y)
+    spread = MELM(regularization=None, gamma=gamma, n_starts=6, random_state=3, n_jobs=2).fit(X, y)
     with threadpool_limits(2):
-        threaded = MELM(gamma=gamma, n_starts=6, random_state=3).fit(X, y)
+        threaded = MELM(regularization=None, gamma=gamma, n_starts=6, random_state=3).fit(X, y)
     for other in (spread, threaded):
         np.testing.assert_array_equal(alone.projection_, other.projection_)
         np.testing.assert_array_equal(alone.predict_proba(X), other.predict_proba(X))
         assert alone.divergence_ == other.divergence_
     assert not np.array_equal(
-        alone.starts_[4].projection, MELM(n_starts=6, random_state=4).fit(X, y).starts_[4].projection
+        alone.starts_[4].projection,
+        MELM(regularization=None, n_starts=6, random_state=4).fit(X, y).starts_[4].projection,
     )
 
 
 def test_an_affine_map_of_the_features_changes_nothing_but_the_projection() -> None:
     X, y = mixture([120, 90], 5)
     A = projection(5, 5)
-    plain = MELM(covariance="empirical", n_starts=6, random_state=0).fit(X, y)
-    mapped = MELM(covariance="empirical", n_starts=6, random_state=0).fit(X @ A + 100, y)
+    plain = MELM(regularization=None, covariance="empirical", n_starts=6, random_state=0).fit(X, y)
+    mapped = MELM(regularization=None, covariance="empirical", n_starts=6, random_state=0).fit(X @ A + 100, y)
     assert mapped.divergence_ == pytest.approx(plain.divergence_, abs=1e-8)
     fresh = mixture([50, 50], 5, seed=1)[0]
     np.testing.assert_array_equal(mapped.predict(fresh @ A + 100), plain.predict(fresh))
@@ -104,22 +106,22 @@ def test_an_affine_map_of_the_features_changes_nothing_but_the_projection() -> N
 def test_scaling_features_changes_nothing_with_ledoit_wolf() -> None:
     X, y = mixture([120, 90], 5)
     scales = np.array([1e-3, 1.0, 1e3, 1e6, 10.0])
-    plain = MELM(n_starts=6, random_state=0).fit(X, y)
-    scaled = MELM(n_starts=6, random_state=0).fit(X * scales, y)
+    plain = MELM(regularization=None, n_starts=6, random_state=0).fit(X, y)
+    scaled = MELM(regularization=None, n_starts=6, random_state=0).fit(X * scales, y)
     assert scaled.divergence_ == pytest.approx(plain.divergence_, abs=1e-8)
     np.testing.assert_array_equal(scaled.predict(X * scales), plain.predict(X))
 
 
 def test_more_starts_never_give_a_lower_divergence() -> None:
     X, y = mixture([80, 70], 12)
-    best = [MELM(n_starts=n, random_state=2).fit(X, y).divergence_ for n in (1, 2, 4, 8, 12)]
+    best = [MELM(regularization=None, n_starts=n, random_state=2).fit(X, y).divergence_ for n in (1, 2, 4, 8, 12)]
     assert all(later >= earlier - 1e-9 for earlier, later in pairwise(best))
 
 
 def test_the_race_drops_starts_and_comes_near_all_of_them() -> None:
     X, y = mixture([80, 70], 12)
-    raced = MELM(n_starts=12, random_state=2).fit(X, y)
-    full = MELM(n_starts=12, random_state=2, race=False).fit(X, y)
+    raced = MELM(regularization=None, n_starts=12, random_state=2).fit(X, y)
+    full = MELM(regularization=None, n_starts=12, random_state=2, race=False).fit(X, y)
     reasons = {start.stopping_reason for start in raced.starts_}
     assert reasons == {StoppingReason.CONVERGED, StoppingReason.DROPPED}
     assert {start.stopping_reason for start in full.starts_} == {StoppingReason.CONVERGED}
@@ -129,8 +131,8 @@ def test_the_race_drops_starts_and_comes_near_all_of_them() -> None:
 
 def test_starts_can_be_chosen_by_what_they_recognize() -> None:
     X, y = mixture([60, 60], 10, seed=4)
-    chosen = MELM(n_starts=8, select_start_by="balanced_accuracy", random_state=0).fit(X, y)
-    highest = MELM(n_starts=8, race=False, random_state=0).fit(X, y)
+    chosen = MELM(regularization=None, n_starts=8, select_start_by="balanced_accuracy", random_state=0).fit(X, y)
+    highest = MELM(regularization=None, n_starts=8, race=False, random_state=0).fit(X, y)
     score = "leave_one_out_balanced_accuracy"
     assert {start.stopping_reason for start in chosen.starts_} == {StoppingReason.CONVERGED}
     assert chosen.model_.card.model_dump()["in_sample"][score] >= highest.model_.card.model_dump()["in_sample"][score]
@@ -141,7 +143,9 @@ def test_a_ridge_leads_from_chance_directions_to_the_difference_of_means() -> No
     """Sixty features for eighty rows, two of them telling: without a ridge the others are fitted by chance."""
     X, y = np.random.default_rng(3).standard_normal((480, 60)), np.arange(480) % 2
     X[:, :2] += 1.5 * y[:, None]
-    plain, ridged, strong = (MELM(n_starts=4, ridge=ridge, random_state=0).fit(X[:80], y[:80]) for ridge in (0, 1, 1e4))
+    plain, ridged, strong = (
+        MELM(regularization=None, n_starts=4, ridge=ridge, random_state=0).fit(X[:80], y[:80]) for ridge in (0, 1, 1e4)
+    )
     assert ridged.score(X[80:], y[80:]) > plain.score(X[80:], y[80:]) + 0.02
     assert ridged.divergence_ < plain.divergence_  # in the sample it looks worse
     standardized = X[:80] / X[:80].std(axis=0)
@@ -152,14 +156,20 @@ def test_a_ridge_leads_from_chance_directions_to_the_difference_of_means() -> No
 
 def test_gamma_is_chosen_by_cross_validation() -> None:
     X, y = mixture([60, 60], 4)
-    found = MELM(gamma=[100.0, 0.8], n_starts=2, random_state=0).fit(X, y)
+    found = MELM(regularization=None, gamma=[100.0, 0.8], n_starts=2, random_state=0).fit(X, y)
     assert found.gamma_ == 0.8  # at a hundred times Silverman's width the densities are all alike
-    assert MELM(gamma="auto", n_starts=2, random_state=0).fit(X, y).gamma_ in (0.5, 0.7, 1.0, 1.4, 2.0)
+    assert MELM(regularization=None, gamma="auto", n_starts=2, random_state=0).fit(X, y).gamma_ in (
+        0.5,
+        0.7,
+        1.0,
+        1.4,
+        2.0,
+    )
 
 
 def test_one_component_is_the_papers_melc() -> None:
     X, y = mixture([100, 80], 4)
-    found = MELM(1, n_starts=4, random_state=0).fit(X, y)
+    found = MELM(1, regularization=None, n_starts=4, random_state=0).fit(X, y)
     assert found.transform(X).shape == (180, 1)
     grid = np.random.default_rng(0).standard_normal((4, 300))
     assert found.divergence_ >= max(melm.divergence(X, y, grid[:, [i]]) for i in range(300)) - 1e-9
@@ -168,7 +178,7 @@ def test_one_component_is_the_papers_melc() -> None:
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_any_number_of_components(k: int) -> None:
     X, y = load_iris(return_X_y=True)
-    found = MELM(k, n_starts=3, random_state=0).fit(X, y)
+    found = MELM(k, regularization=None, n_starts=3, random_state=0).fit(X, y)
     assert found.projection_.shape == (4, k)
     assert found.score(X, y) > 0.93
 
@@ -177,11 +187,15 @@ def test_priors_shift_the_decision() -> None:
     X, y = blobs(1.0, 400)
     rows = X[(X[:, 0] > -3) & (X[:, 0] < 4)]
     shares = [
-        float(np.mean(MELM(n_starts=2, priors=priors, random_state=0).fit(X, y).predict(rows) == 1))
+        float(
+            np.mean(MELM(regularization=None, n_starts=2, priors=priors, random_state=0).fit(X, y).predict(rows) == 1)
+        )
         for priors in ([0.95, 0.05], "balanced", [0.05, 0.95])
     ]
     assert shares[0] < shares[1] - 0.2 < shares[2] - 0.4
-    uneven = MELM(n_starts=2, priors="empirical", random_state=0).fit(X[:300], y[:300] * (np.arange(300) < 60))
+    uneven = MELM(regularization=None, n_starts=2, priors="empirical", random_state=0).fit(
+        X[:300], y[:300] * (np.arange(300) < 60)
+    )
     np.testing.assert_allclose(uneven.model_.densities.priors, [0.9, 0.1])
 
 
@@ -205,7 +219,7 @@ def test_awkward_data(covariance: melm.Covariance) -> None:
     }
     for name, rows in cases.items():
         labels = np.repeat(y[:20], 4) if name == "duplicate rows" else y
-        found = MELM(covariance=covariance, n_starts=3, random_state=0).fit(rows, labels)
+        found = MELM(regularization=None, covariance=covariance, n_starts=3, random_state=0).fit(rows, labels)
         assert np.isfinite(found.divergence_), name
         np.testing.assert_allclose(found.projection_.T @ found.projection_, np.eye(2), atol=1e-12, err_msg=name)
         assert np.isfinite(found.predict_proba(rows)).all(), name
@@ -215,14 +229,16 @@ def test_awkward_data(covariance: melm.Covariance) -> None:
 
 def test_a_perfect_feature_is_found_and_the_floor_is_told() -> None:
     X, y = mixture([60, 60], 4)
-    found = MELM(covariance="empirical", n_starts=3, random_state=0).fit(np.column_stack([X, y]), y)
+    found = MELM(regularization=None, covariance="empirical", n_starts=3, random_state=0).fit(
+        np.column_stack([X, y]), y
+    )
     assert found.score(np.column_stack([X, y]), y) == 1.0
     assert any("no spread" in warning for warning in found.model_.card.warnings)
 
 
 def test_far_queries_get_probabilities() -> None:
     X, y = mixture([60, 60], 3)
-    found = MELM(n_starts=2, random_state=0).fit(X, y)
+    found = MELM(regularization=None, n_starts=2, random_state=0).fit(X, y)
     far = np.array([[1e3, 0, 0], [-1e8, 1e8, 0], [1e200, 1e200, 1e200]])
     probabilities = found.predict_proba(far)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
@@ -231,11 +247,13 @@ def test_far_queries_get_probabilities() -> None:
 
 def test_works_in_pipelines_and_searches() -> None:
     X, y = mixture([60, 50], 5)
-    pipeline = make_pipeline(StandardScaler(), MELM(n_starts=2, random_state=0), SVC())
+    pipeline = make_pipeline(StandardScaler(), MELM(regularization=None, n_starts=2, random_state=0), SVC())
     assert pipeline.fit(X, y).score(X, y) > 0.7
-    search = GridSearchCV(MELM(n_starts=2, random_state=0), {"n_components": [1, 2], "gamma": [0.7, 1.0]}, cv=2)
+    search = GridSearchCV(
+        MELM(regularization=None, n_starts=2, random_state=0), {"n_components": [1, 2], "gamma": [0.7, 1.0]}, cv=2
+    )
     assert search.fit(X, y).best_params_.keys() == {"n_components", "gamma"}
-    assert clone(MELM(3, gamma=[1.0, 2.0])).get_params()["gamma"] == [1.0, 2.0]
+    assert clone(MELM(3, regularization=None, gamma=[1.0, 2.0])).get_params()["gamma"] == [1.0, 2.0]
 
 
 def test_a_callback_sees_progress_and_can_stop_the_run() -> None:
@@ -246,7 +264,7 @@ def test_a_callback_sees_progress_and_can_stop_the_run() -> None:
         seen.append(progress)
         return len(seen) == 3
 
-    found = MELM(n_starts=10, random_state=0, callback=stop_after_three).fit(X, y)
+    found = MELM(regularization=None, n_starts=10, random_state=0, callback=stop_after_three).fit(X, y)
     assert [progress.units_done for progress in seen] == [1, 2, 3]
     assert len(found.starts_) == 3
     assert found.divergence_ == pytest.approx(seen[-1].best_divergence, rel=1e-6)
@@ -264,7 +282,7 @@ def test_an_interrupt_keeps_all_starts_that_climb_together(monkeypatch: pytest.M
         return evaluate(self, V, problems)
 
     monkeypatch.setattr(DivergenceStack, "values_and_gradients", interrupted)
-    found = MELM(n_starts=10, random_state=0).fit(X, y)
+    found = MELM(regularization=None, n_starts=10, random_state=0).fit(X, y)
     assert calls == [10] * 5
     assert {start.stopping_reason for start in found.starts_} == {StoppingReason.CANCELED}
     assert {start.n_evaluations for start in found.starts_} == {4}
@@ -285,7 +303,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
         return evaluate(self, V)
 
     monkeypatch.setattr(WhitenedDivergence, "value_and_gradient", interrupted)
-    found = MELM(n_starts=10, random_state=0).fit(X, y)
+    found = MELM(regularization=None, n_starts=10, random_state=0).fit(X, y)
     assert 1 < len(found.starts_) < 10
     assert found.starts_[-1].stopping_reason is StoppingReason.CANCELED
     assert np.isfinite(found.divergence_)
@@ -294,7 +312,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_unconverged_best_start_is_told() -> None:
     X, y = mixture([60, 50], 6)
     with pytest.warns(ConvergenceWarning, match="max_iterations=1"):
-        MELM(n_starts=1, max_iterations=1, random_state=0).fit(X, y)
+        MELM(regularization=None, n_starts=1, max_iterations=1, random_state=0).fit(X, y)
 
 
 def test_nothing_works_before_a_fit() -> None:
@@ -327,7 +345,7 @@ NAN[3, 1], INFINITE[3, 1] = np.nan, np.inf
 )
 def test_bad_data_is_refused_in_words(X: Any, y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        MELM(n_starts=2).fit(X, y)
+        MELM(regularization=None, n_starts=2).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -358,14 +376,15 @@ def test_bad_data_is_refused_in_words(X: Any, y: Any, message: str) -> None:
     ],
 )
 def test_bad_parameters_are_refused_by_name(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MELM(**parameters).fit(GOOD_X, GOOD_Y)
+    for regularization in ("path", None):
+        with pytest.raises(ValueError, match=message):
+            MELM(**{"regularization": regularization, **parameters}).fit(GOOD_X, GOOD_Y)
 
 
 def test_too_many_rows_for_many_components_is_said_at_once() -> None:
     X = np.random.default_rng(0).standard_normal((20_001, 5))
     with pytest.raises(ValueError, match="at most 20000 rows"):
-        MELM(4).fit(X, np.arange(20_001) % 2)
+        MELM(4, regularization=None).fit(X, np.arange(20_001) % 2)
 
 
 def test_exported_names() -> None:

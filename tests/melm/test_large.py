@@ -33,9 +33,9 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_samples")
 def test_coarse_to_fine_reaches_what_a_race_on_all_rows_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = mixture([3000, 2500], 6)
-    fine = MELM(n_starts=8, random_state=0).fit(X, y)
+    fine = MELM(regularization=None, n_starts=8, random_state=0).fit(X, y)
     monkeypatch.setattr(sample, "SMALLEST", 10**9)
-    plain = MELM(n_starts=8, random_state=0).fit(X, y)
+    plain = MELM(regularization=None, n_starts=8, random_state=0).fit(X, y)
     assert fine.divergence_ >= 0.999 * plain.divergence_
     found, raced = fine.model_.card.model_dump()["search"], plain.model_.card.model_dump()["search"]
     assert [stage["n_rows"] for stage in found["stages"]] == [300, 300, 1200, 1200, 5500, 5500]
@@ -50,7 +50,7 @@ def test_coarse_to_fine_reaches_what_a_race_on_all_rows_reaches(monkeypatch: pyt
 @pytest.mark.usefixtures("small_samples")
 def test_the_plan_gives_the_same_bytes_wherever_its_units_run() -> None:
     X, y = mixture([900, 700], 5)
-    parameters = METHODS["melm"].Parameters(n_starts=4, seed=3)
+    parameters = METHODS["melm"].Parameters(regularization=None, n_starts=4, seed=3)
 
     def fit() -> bytes:
         def run_stage(stage: Stage) -> Sequence[Result | None]:  # each unit by a worker that knows nothing yet
@@ -68,9 +68,10 @@ def test_memory_maps_and_float32_are_taken_as_they_are(tmp_path: Path) -> None:
     data = Labeled.check(mapped, y)
     assert np.shares_memory(data.X, mapped)
     assert {Z.dtype for Z in data.problem("ledoit_wolf").rows.by_class} == {np.dtype(np.float32)}
-    from_map = MELM(n_starts=2, random_state=0).fit(mapped, y)
+    from_map = MELM(regularization=None, n_starts=2, random_state=0).fit(mapped, y)
     np.testing.assert_array_equal(
-        from_map.projection_, MELM(n_starts=2, random_state=0).fit(X.astype(np.float32), y).projection_
+        from_map.projection_,
+        MELM(regularization=None, n_starts=2, random_state=0).fit(X.astype(np.float32), y).projection_,
     )
 
 

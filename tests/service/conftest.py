@@ -54,7 +54,9 @@ def dataset_id(api: Api) -> str:
 def model_id(api: Api, dataset_id: str) -> str:
     """A model of the irises."""
     with api.client() as client:
-        fit = samples.fit(client, {"dataset_id": dataset_id, "params": {"n_starts": 2}, "validation": None})
+        fit = samples.fit(
+            client, {"dataset_id": dataset_id, "params": {"regularization": None, "n_starts": 2}, "validation": None}
+        )
     assert fit["status"] == "succeeded"
     return str(fit["model_id"])
 

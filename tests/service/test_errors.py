@@ -138,10 +138,10 @@ class TestFits:
         ("body", "pointer"),
         [
             ({"params": {"n_components": 5}}, "/params/n_components"),
-            ({"params": {"n_starts": 5_001}}, "/params/n_starts"),
+            ({"params": {"regularization": None, "n_starts": 5_001}}, "/params/n_starts"),
             ({"params": {"time_budget_seconds": 1e9}}, "/params/time_budget_seconds"),
             ({"params": {"priors": [0.5, 0.5]}}, "/params/priors"),
-            ({"method": "pca", "params": {"n_starts": 3}}, "/params/n_starts"),
+            ({"method": "pca", "params": {"regularization": None, "n_starts": 3}}, "/params/n_starts"),
             ({"method": "magic"}, "/method"),
             ({"method": 3}, "/method"),
             ({"data": data()}, ""),
@@ -301,7 +301,7 @@ def tiny_model() -> bytes:
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
-    return model_file.dump(MELM(n_components=1, n_starts=1).fit(X, X[:, 0] > 0).model_)
+    return model_file.dump(MELM(regularization=None, n_components=1, n_starts=1).fit(X, X[:, 0] > 0).model_)
 
 
 class TestWording:

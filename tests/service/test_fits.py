@@ -23,7 +23,7 @@ from worker.store.errors import StoreUnavailable
 from worker.store.records import DEFAULT_TENANT
 from worker.store.settings import Settings
 
-SLOW: dict[str, Any] = {"params": {"n_starts": 2_000}, "validation": None, "force": True}
+SLOW: dict[str, Any] = {"params": {"regularization": None, "n_starts": 2_000}, "validation": None, "force": True}
 
 
 def events_of(client: httpx2.Client, fit_id: str) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ class TestStatuses:
     def test_failed_with_a_readable_reason(self, client: httpx2.Client) -> None:
         column = np.arange(20.0)
         data = {"X": np.column_stack([column, column]).tolist(), "y": [0, 1] * 10}
-        fit = samples.fit(client, {"data": data, "params": {"n_starts": 2}, "validation": None})
+        fit = samples.fit(client, {"data": data, "params": {"regularization": None, "n_starts": 2}, "validation": None})
         assert fit["status"] == "failed"
         assert "n_components=2" in fit["error"]["message"]
         assert fit["model_id"] is None
@@ -115,7 +115,7 @@ class TestStatuses:
             assert client.get(f"/v1/datasets/{queued.json()['dataset_id']}").status_code == 410
 
     def test_time_budget_ends_early_with_a_model(self, client: httpx2.Client, large_dataset_id: str) -> None:
-        params = {"n_starts": 2_000, "time_budget_seconds": 1.5}
+        params = {"regularization": None, "n_starts": 2_000, "time_budget_seconds": 1.5}
         fit = samples.fit(client, {"dataset_id": large_dataset_id, "params": params, "validation": None})
         assert fit["status"] == "succeeded", fit["error"]
         assert 0 < fit["progress"]["starts_done"] < 2_000
@@ -127,7 +127,12 @@ class TestModelBeforeEvidence:
     @pytest.fixture
     def judged_fit(self, client: httpx2.Client, dataset_id: str) -> Iterator[dict[str, Any]]:
         validation = {"folds": 5, "permutations": 300}
-        body = {"dataset_id": dataset_id, "params": {"n_starts": 2}, "validation": validation, "force": True}
+        body = {
+            "dataset_id": dataset_id,
+            "params": {"regularization": None, "n_starts": 2},
+            "validation": validation,
+            "force": True,
+        }
         created = client.post("/v1/fits?until=model", json=body, headers={"Prefer": "wait=30"})
         assert created.status_code == 202
         yield created.json()
@@ -229,7 +234,12 @@ class TestWaiting:
 
 class TestEvents:
     def test_page_and_stream_tell_the_same(self, client: httpx2.Client, dataset_id: str) -> None:
-        ask = {"dataset_id": dataset_id, "params": {"n_starts": 3}, "validation": None, "force": True}
+        ask = {
+            "dataset_id": dataset_id,
+            "params": {"regularization": None, "n_starts": 3},
+            "validation": None,
+            "force": True,
+        }
         fit = samples.fit(client, ask)
         events = events_of(client, fit["id"])
         types = [event["type"] for event in events]
@@ -243,7 +253,9 @@ class TestEvents:
         assert data == events
 
     def test_stream_resumes_after_the_last_event_seen(self, client: httpx2.Client, dataset_id: str) -> None:
-        fit = samples.fit(client, {"dataset_id": dataset_id, "params": {"n_starts": 3}, "validation": None})
+        fit = samples.fit(
+            client, {"dataset_id": dataset_id, "params": {"regularization": None, "n_starts": 3}, "validation": None}
+        )
         events = events_of(client, fit["id"])
         headers = {"Last-Event-ID": events[2]["id"]}
         with client.stream("GET", f"/v1/fits/{fit['id']}/events/stream", headers=headers) as stream:
@@ -256,7 +268,11 @@ class TestEvents:
 
 class TestReuse:
     def test_an_equal_fit_is_answered_at_once(self, client: httpx2.Client, dataset_id: str) -> None:
-        ask = {"dataset_id": dataset_id, "params": {"n_starts": 2, "seed": 11}, "validation": None}
+        ask = {
+            "dataset_id": dataset_id,
+            "params": {"regularization": None, "n_starts": 2, "seed": 11},
+            "validation": None,
+        }
         first = samples.fit(client, ask)
         again = client.post("/v1/fits", json=ask)
         assert again.status_code == 200
@@ -375,7 +391,7 @@ def test_event_ids_of_other_digits_are_refused(client: httpx2.Client) -> None:
 def test_more_work_than_a_fit_may_ask_for_is_refused_at_once(client: httpx2.Client, dataset_id: str) -> None:
     """Each number is allowed by itself; their product would be 2e11 units."""
     validation = {"folds": 20, "repeats": 20, "permutations": 1000, "bootstraps": 1000}
-    params = {"n_starts": 1000, "gamma": [0.1 * i for i in range(1, 100)]}
+    params = {"regularization": None, "n_starts": 1000, "gamma": [0.1 * i for i in range(1, 100)]}
     answer = client.post("/v1/fits", json={"dataset_id": dataset_id, "params": params, "validation": validation})
     assert answer.status_code == 422
     assert "units of work, more than the limit of 20,000" in answer.json()["errors"][0]["detail"]

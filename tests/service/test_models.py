@@ -69,7 +69,7 @@ def validated_id(api: Api) -> str:
     """A model with all parts of a card."""
     with api.client() as client:
         validation = {"folds": 2, "permutations": 1, "bootstraps": 1}
-        ask = {"data": samples.irises(), "params": {"n_starts": 2}, "validation": validation}
+        ask = {"data": samples.irises(), "params": {"regularization": None, "n_starts": 2}, "validation": validation}
         return str(samples.fit(client, ask)["model_id"])
 
 

@@ -24,7 +24,9 @@ def projection_of(client: httpx2.Client, model_id: str) -> npt.NDArray[np.float6
 
 def library_projection(n_starts: int) -> npt.NDArray[np.float64]:
     with threadpool_limits(1):
-        V: npt.NDArray[np.float64] = MELM(n_starts=n_starts, random_state=3).fit(*samples.iris_arrays()).projection_
+        V: npt.NDArray[np.float64] = (
+            MELM(regularization=None, n_starts=n_starts, random_state=3).fit(*samples.iris_arrays()).projection_
+        )
     return V
 
 
@@ -39,7 +41,12 @@ def test_from_csv_to_predictions(client: httpx2.Client) -> None:
     assert dataset["class_counts"] == [50, 50, 50]
     assert dataset["feature_names"] == samples.FEATURES
 
-    ask = {"dataset_id": dataset["id"], "params": {"n_starts": 4, "seed": 3}, "name": "story", "force": True}
+    ask = {
+        "dataset_id": dataset["id"],
+        "params": {"regularization": None, "n_starts": 4, "seed": 3},
+        "name": "story",
+        "force": True,
+    }
     submitted = client.post("/v1/fits", json=ask)
     assert submitted.status_code == 202
     assert submitted.json()["status"] in ("queued", "running")
@@ -77,7 +84,12 @@ def test_from_csv_to_predictions(client: httpx2.Client) -> None:
 def test_equals_the_library_bit_for_bit_with_two_processes(
     client: httpx2.Client, dataset_id: str, validation: dict[str, int] | None
 ) -> None:
-    ask = {"dataset_id": dataset_id, "params": {"n_starts": 5, "seed": 3}, "validation": validation, "force": True}
+    ask = {
+        "dataset_id": dataset_id,
+        "params": {"regularization": None, "n_starts": 5, "seed": 3},
+        "validation": validation,
+        "force": True,
+    }
     fit = samples.fit(client, ask)
     np.testing.assert_array_equal(projection_of(client, fit["model_id"]), library_projection(5))
 
@@ -90,7 +102,9 @@ def test_equals_the_library_bit_for_bit_with_one_process(tmp_path: Path) -> None
         api.client() as client,
     ):
         data = {"X": samples.irises()["X"], "y": samples.irises()["y"]}
-        fit = samples.fit(client, {"data": data, "params": {"n_starts": 5, "seed": 3}, "validation": None})
+        fit = samples.fit(
+            client, {"data": data, "params": {"regularization": None, "n_starts": 5, "seed": 3}, "validation": None}
+        )
         np.testing.assert_array_equal(projection_of(client, fit["model_id"]), library_projection(5))
 
 

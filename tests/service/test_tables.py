@@ -67,7 +67,11 @@ def messy(api: Any) -> dict[str, Any]:
         created = client.post("/v1/datasets?target=Befund", content=messy_csv(messy_rows()), headers=CSV)
         assert created.status_code in (200, 201), created.text
         dataset = created.json()
-        ask = {"dataset_id": dataset["id"], "params": {"n_starts": 2}, "validation": {"folds": 3}}
+        ask = {
+            "dataset_id": dataset["id"],
+            "params": {"regularization": None, "n_starts": 2},
+            "validation": {"folds": 3},
+        }
         fit = samples.fit(client, ask)
         assert fit["status"] == "succeeded", fit["error"]
         return {"dataset": dataset, "model_id": fit["model_id"]}
@@ -108,7 +112,7 @@ def test_the_same_table_cleaned_by_hand_gives_the_same_model(client: httpx2.Clie
         ]
     ).astype(float)
     data = Labeled.check(np.ascontiguousarray(X), [row[6] for row in rows])
-    parameters = METHODS["melm"].Parameters.model_validate({"n_starts": 2})
+    parameters = METHODS["melm"].Parameters.model_validate({"regularization": None, "n_starts": 2})
     with threadpool_limits(1):
         by_hand = run_plan(
             plan_fit("melm", data, parameters),

@@ -30,7 +30,7 @@ from tests.service import samples
 from tests.service.test_tables import messy_csv, messy_rows
 
 HEAVY = {"celery", "fastapi", "httpx2", "numpy", "pydantic", "redis", "scipy", "shtab", "sklearn", "tqdm", "uvicorn"}
-QUICK = ["--starts", "2", "--folds", "0", "--seed", "3"]
+QUICK = ["--regularization", "none", "--starts", "2", "--folds", "0", "--seed", "3"]
 Melm = Callable[..., str]
 
 
@@ -87,7 +87,9 @@ def test_every_command_has_an_example_that_can_be_typed(name: str) -> None:
 def test_a_fit_here_is_the_librarys_own(melm: Melm, folder: Path) -> None:
     said = json.loads(melm("fit", "iris.csv", "--target", "species", *QUICK, "--json", "--output", "mine.npz"))
     X, y = samples.iris_arrays()
-    assert np.array_equal(MELM.load("mine.npz").projection_, MELM(n_starts=2, random_state=3).fit(X, y).projection_)
+    assert np.array_equal(
+        MELM.load("mine.npz").projection_, MELM(regularization=None, n_starts=2, random_state=3).fit(X, y).projection_
+    )
     assert said["model"] == "mine.npz"
     assert said["card"]["features"] == samples.FEATURES
 
@@ -108,7 +110,19 @@ def test_a_fit_there_gives_the_same_file(melm: Melm, model_path: str, service: R
 def test_gamma_is_a_number_several_or_auto(melm: Melm) -> None:
     for given in ("2", "0.5,2", "auto"):
         out = melm(
-            "fit", "iris.csv", "--target", "species", "--starts", "1", "--folds", "0", "--gamma", given, "--json"
+            "fit",
+            "iris.csv",
+            "--target",
+            "species",
+            "--regularization",
+            "none",
+            "--starts",
+            "1",
+            "--folds",
+            "0",
+            "--gamma",
+            given,
+            "--json",
         )
         assert json.loads(out)["card"]["gamma"] in (0.5, 0.7, 1, 1.4, 2)
 
@@ -266,7 +280,9 @@ def test_a_fit_is_canceled(melm: Melm, service: RunningService) -> None:
     generator = np.random.default_rng(0)
     X = generator.normal(size=(2_000, 20))
     Path("long.npz").write_bytes(samples.npz(X=X, y=(X[:, 0] > 0).astype(int)))
-    submitted = json.loads(melm("fit", "long.npz", "--starts", "500", "--url", service.url, "--json"))
+    submitted = json.loads(
+        melm("fit", "long.npz", "--regularization", "none", "--starts", "500", "--url", service.url, "--json")
+    )
     melm("cancel", submitted["id"], "--url", service.url)
     with Client(service.url) as client:
         fit = client.fits.attach(submitted["id"])
@@ -291,7 +307,20 @@ def test_ctrl_c_leaves_the_fit_running_and_says_so(service: RunningService) -> N
         sys.exit(main())
         """
     )
-    watch = [sys.executable, "-c", program, "fit", "long.npz", "--starts", "500", "--watch", "--url", service.url]
+    watch = [
+        sys.executable,
+        "-c",
+        program,
+        "fit",
+        "long.npz",
+        "--regularization",
+        "none",
+        "--starts",
+        "500",
+        "--watch",
+        "--url",
+        service.url,
+    ]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with Client(service.url) as client:
         before = {fit.id for fit in client.fits}

@@ -17,7 +17,7 @@ from melm.model.file import load
 from tests.messy_table import FEATURES, cleaned_by_hand, messy_csv, messy_rows
 from tests.running_service import RunningService
 
-QUICK = ["--starts", "2", "--folds", "0", "--seed", "3"]
+QUICK = ["--regularization", "none", "--starts", "2", "--folds", "0", "--seed", "3"]
 FIT = ["fit", "messy.csv", "--target", "finding"]
 
 
@@ -59,7 +59,7 @@ def test_from_file_to_prediction_here_and_there(melm: Melm, service: RunningServ
     assert Path("there.npz").read_bytes() == Path("model.npz").read_bytes()
 
     X, y = cleaned_by_hand()
-    by_hand = MELM(n_starts=2, random_state=3).fit(X, y)
+    by_hand = MELM(regularization=None, n_starts=2, random_state=3).fit(X, y)
     assert np.array_equal(load(Path("model.npz").read_bytes()).projection, by_hand.projection_)
 
     rows = ("messy.csv", "--target", "finding")

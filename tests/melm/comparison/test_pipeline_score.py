@@ -73,9 +73,11 @@ def test_the_better_parameter_is_chosen() -> None:
 
 def test_melm_chooses_its_kernel_width_unless_told() -> None:
     X, y = mixture([20, 20], 2)
-    free = pipeline_score("melm", X, y, grid={"gamma": [0.5, 2.0]}, folds=2, inner_folds=2, n_starts=1)
+    free = pipeline_score(
+        "melm", X, y, grid={"gamma": [0.5, 2.0]}, folds=2, inner_folds=2, regularization=None, n_starts=1
+    )
     assert {choice.parameters["gamma"] for choice in free.choices} <= {0.5, 2.0}
-    told = pipeline_score("melm", X, y, grid={}, gamma=1.3, folds=2, inner_folds=2, n_starts=1)
+    told = pipeline_score("melm", X, y, grid={}, gamma=1.3, folds=2, inner_folds=2, regularization=None, n_starts=1)
     assert all(choice.parameters == {} for choice in told.choices)
 
 

@@ -20,7 +20,7 @@ from melm.model import file as model_file
 from tests.melm.samples import Array, Labeled
 
 N_ROWS = 40
-QUICK: dict[str, dict[str, Any]] = {"melm": {"n_starts": 2}, "fa": {"max_iterations": 20}}
+QUICK: dict[str, dict[str, Any]] = {"melm": {"regularization": None, "n_starts": 2}, "fa": {"max_iterations": 20}}
 
 
 def wide(n_features: int, n_rows: int = N_ROWS) -> Labeled:
@@ -57,9 +57,9 @@ def test_a_fit_is_the_one_in_the_features(
 ) -> None:
     X, y = wide(n_features)
     new_rows = wide(n_features, 300)[0]
-    found = MELM(n_starts=2, random_state=0, **options).fit(X, y)
+    found = MELM(regularization=None, n_starts=2, random_state=0, **options).fit(X, y)
     in_features(monkeypatch)
-    plain = MELM(n_starts=2, random_state=0, **options).fit(X, y)
+    plain = MELM(regularization=None, n_starts=2, random_state=0, **options).fit(X, y)
     # Where no class has any spread, the empirical divergence is what its floor says, which rounding decides.
     exact = options.get("covariance") != "empirical"
     assert found.divergence_ == pytest.approx(plain.divergence_, rel=1e-8 if exact else 1e-3)
@@ -154,7 +154,11 @@ def test_of_too_many_rows_and_features_a_stated_number_of_directions_is_kept(
     y = np.arange(200) % 3
     X = generator.standard_normal((200, 8)) @ (5 * generator.standard_normal((8, 300)))
     X += generator.standard_normal((200, 300)) + 0.5 * y[:, None] * generator.standard_normal(300)
-    card = MELM(n_starts=2, random_state=0, ridge=1.0).fit(csr_array(X) if sparse else X, y).model_.card
+    card = (
+        MELM(regularization=None, n_starts=2, random_state=0, ridge=1.0)
+        .fit(csr_array(X) if sparse else X, y)
+        .model_.card
+    )
     assert card.reduction is not None
     assert card.reduction.n_directions == 30
     assert card.reduction.between_share == pytest.approx(1, abs=1e-9)
@@ -169,10 +173,10 @@ def test_directions_that_hold_all_rows_lose_nothing(monkeypatch: pytest.MonkeyPa
     generator = np.random.default_rng(0)
     y = np.arange(120) % 2
     X = generator.standard_normal((120, 10)) @ generator.standard_normal((10, 80)) + y[:, None]
-    whole = MELM(n_starts=2, random_state=0).fit(X, y)
+    whole = MELM(regularization=None, n_starts=2, random_state=0).fit(X, y)
     monkeypatch.setattr(row_space, "EXACT", 50)
     monkeypatch.setattr(row_space, "RANK", 30)
-    reduced = MELM(n_starts=2, random_state=0).fit(X, y)
+    reduced = MELM(regularization=None, n_starts=2, random_state=0).fit(X, y)
     assert reduced.model_.card.reduction is not None
     assert reduced.model_.card.reduction.within_share == pytest.approx(1)
     assert not any("reduced" in warning for warning in reduced.model_.card.warnings)

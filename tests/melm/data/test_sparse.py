@@ -34,7 +34,7 @@ def counts(n_features: int, n_rows: int = N_ROWS, seed: int = 0) -> tuple[Any, n
 def test_a_fit_is_the_one_of_dense_rows(n_features: int) -> None:
     X, y = counts(n_features)
     new_rows, _ = counts(n_features, 200, seed=1)
-    sparse, dense = (MELM(n_starts=2, random_state=0).fit(rows, y) for rows in (X, X.toarray()))
+    sparse, dense = (MELM(regularization=None, n_starts=2, random_state=0).fit(rows, y) for rows in (X, X.toarray()))
     assert sparse.divergence_ == pytest.approx(dense.divergence_, rel=1e-8)
     np.testing.assert_array_equal(sparse.predict(new_rows), dense.predict(new_rows.toarray()))
     np.testing.assert_allclose(sparse.transform(new_rows), dense.transform(new_rows.toarray()), atol=1e-3)
@@ -71,7 +71,7 @@ def test_products_are_those_of_the_filled_rows() -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_fits_sparse_rows_as_dense_ones_or_says_why_not(name: str) -> None:
     X, y = counts(120)
-    quick: dict[str, Any] = {"n_starts": 2} if name == "melm" else {}
+    quick: dict[str, Any] = {"regularization": None, "n_starts": 2} if name == "melm" else {}
     if name in ("fa", "gem", "nmf"):
         with pytest.raises(ValueError, match="takes dense rows only"):
             fit(name, X, y)
@@ -93,7 +93,7 @@ def test_evidence_is_that_of_dense_rows() -> None:
     np.testing.assert_allclose(sparse.stability.loadings.low, dense.stability.loadings.low, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"gamma": [0.7, 1.0]}, {"regularization": "path"}])
+@pytest.mark.parametrize("options", [{"regularization": None, "gamma": [0.7, 1.0]}, {"regularization": "path"}])
 def test_a_choice_by_held_out_rows_is_that_of_dense_rows(options: dict[str, Any]) -> None:
     X, y = counts(80)
     sparse, dense = (MELM(n_starts=2, random_state=0, **options).fit(rows, y) for rows in (X, X.toarray()))
@@ -104,19 +104,21 @@ def test_a_choice_by_held_out_rows_is_that_of_dense_rows(options: dict[str, Any]
 @pytest.mark.parametrize("form", [csr_matrix, csc_array, coo_array])
 def test_any_form_is_taken(form: Any) -> None:
     X, y = counts(60)
-    expected = MELM(n_starts=2, random_state=0).fit(X, y)
-    found = MELM(n_starts=2, random_state=0).fit(form(X), y)
+    expected = MELM(regularization=None, n_starts=2, random_state=0).fit(X, y)
+    found = MELM(regularization=None, n_starts=2, random_state=0).fit(form(X), y)
     assert found.divergence_ == expected.divergence_
     np.testing.assert_array_equal(found.transform(form(X)), expected.transform(X))
 
 
 def test_long_indices_and_duplicates_are_taken_and_left_as_they_were() -> None:
     X, y = counts(60)
-    expected = MELM(n_starts=2, random_state=0).fit(X, y).divergence_
+    expected = MELM(regularization=None, n_starts=2, random_state=0).fit(X, y).divergence_
     long: Any = csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
-    assert MELM(n_starts=2, random_state=0).fit(long, y).divergence_ == expected
+    assert MELM(regularization=None, n_starts=2, random_state=0).fit(long, y).divergence_ == expected
     halves: Any = csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
-    assert MELM(n_starts=2, random_state=0).fit(halves, y).divergence_ == pytest.approx(expected, rel=1e-9)
+    assert MELM(regularization=None, n_starts=2, random_state=0).fit(halves, y).divergence_ == pytest.approx(
+        expected, rel=1e-9
+    )
     assert halves.nnz == 2 * X.nnz
 
 
@@ -125,7 +127,7 @@ def test_a_value_that_is_no_number_is_refused(value: float) -> None:
     X, y = counts(60)
     X.data[5] = value
     with pytest.raises(ValueError, match="X contains"):
-        MELM(n_starts=2).fit(X, y)
+        MELM(regularization=None, n_starts=2).fit(X, y)
 
 
 def test_sparse_rows_are_never_filled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +138,7 @@ def test_sparse_rows_are_never_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     y = np.arange(500) % 2
     tracemalloc.start()
     try:
-        model = fit("melm", X, y, n_starts=2, max_iterations=20, validation=Validation(folds=2))
+        model = fit("melm", X, y, regularization=None, n_starts=2, max_iterations=20, validation=Validation(folds=2))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

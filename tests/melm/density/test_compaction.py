@@ -59,7 +59,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Model:
     """A model with fewer rows than it was fitted to."""
     monkeypatch.setattr(compaction, "COMPACT_BYTES", 0)
     X, y = mixture([3000, 3000], 3)
-    return MELM(1, n_starts=1, random_state=0).fit(X, y).model_
+    return MELM(1, regularization=None, n_starts=1, random_state=0).fit(X, y).model_
 
 
 def test_a_model_file_holds_the_weights(model: Model) -> None:

@@ -20,13 +20,15 @@ from tests.melm.samples import Array, mixture
 def noise() -> Model:
     generator = np.random.default_rng(0)
     X, y = generator.standard_normal((120, 60)), np.arange(120) % 2
-    return fit("melm", X, y, n_starts=3, validation=Validation(permutations=19, folds=2))
+    return fit("melm", X, y, regularization=None, n_starts=3, validation=Validation(permutations=19, folds=2))
 
 
 @pytest.fixture(scope="module")
 def signal() -> Model:
     X, y = mixture([70, 60], 4)
-    return fit("melm", X, y, n_starts=3, validation=Validation(permutations=5, bootstraps=12, repeats=2))
+    return fit(
+        "melm", X, y, regularization=None, n_starts=3, validation=Validation(permutations=5, bootstraps=12, repeats=2)
+    )
 
 
 def test_noise_separates_in_sample_and_the_card_says_that_it_is_not_real(noise: Model) -> None:
@@ -82,7 +84,7 @@ def test_held_out_rows_lie_where_the_model_would_put_them() -> None:
     X = generator.standard_normal((200, 3))
     X[:, 0] += 6 * y
     X[y == 1, 1] *= 5
-    model = fit("melm", X, y, n_starts=3, validation=Validation())
+    model = fit("melm", X, y, regularization=None, n_starts=3, validation=Validation())
     assert model.held_out is not None
     data = Labeled.check(X, y)
     order = np.concatenate([data.held_out((fold,))[0] for fold in Validation().splits(data, 0)])
@@ -95,7 +97,7 @@ def test_a_stable_direction_and_an_unstable_one_are_told_apart() -> None:
     y = np.arange(80) % 2
     X = generator.standard_normal((80, 8))
     X[:, 0] += 4 * y
-    model = fit("melm", X, y, n_starts=3, validation=Validation(bootstraps=10))
+    model = fit("melm", X, y, regularization=None, n_starts=3, validation=Validation(bootstraps=10))
     first, second = model.card.model_dump()["stability"]["cosines"]
     assert first["median"] > 0.9 > second["median"]
     assert any("Direction 2" in warning for warning in model.card.warnings)
@@ -113,7 +115,9 @@ def test_the_feature_that_separates_is_the_important_one() -> None:
     y = np.arange(200) % 2
     X = generator.standard_normal((200, 5)) * [1, 1, 1000, 1, 1]
     X[:, 3] += 4 * y
-    importance = fit("melm", X, y, n_starts=3, validation=Validation()).card.model_dump()["importance"]
+    importance = fit("melm", X, y, regularization=None, n_starts=3, validation=Validation()).card.model_dump()[
+        "importance"
+    ]
     assert np.argmax(importance["divergence_drop"]) == 3
     assert np.argmax(importance["balanced_accuracy_drop"]) == 3
     assert importance["balanced_accuracy_drop"][3] > 0.3
@@ -130,7 +134,7 @@ def test_groups_keep_copies_of_a_row_together() -> None:
     def held_out(groups: Any) -> float:
         data = Labeled.check(X, y)
         data.groups = groups
-        parameters = METHODS["melm"].Parameters(n_starts=2, gamma=0.3)
+        parameters = METHODS["melm"].Parameters(regularization=None, n_starts=2, gamma=0.3)
 
         def run(stage: Stage) -> list[Result]:
             return [run_unit("melm", data, parameters, unit) for unit in stage.units]
@@ -149,7 +153,10 @@ def test_a_class_smaller_than_the_folds_gets_fewer_of_them() -> None:
 
 def test_validation_changes_nothing_in_the_model() -> None:
     X, y = mixture([50, 40], 4)
-    plain, validated = fit("melm", X, y, n_starts=3), fit("melm", X, y, n_starts=3, validation=Validation())
+    plain, validated = (
+        fit("melm", X, y, regularization=None, n_starts=3),
+        fit("melm", X, y, regularization=None, n_starts=3, validation=Validation()),
+    )
     np.testing.assert_array_equal(plain.projection, validated.projection)
     assert plain.card.validation is None
 

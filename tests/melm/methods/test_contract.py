@@ -20,7 +20,7 @@ from melm.model.card import Card, Citation
 from melm.plan import NothingFitted, Stage, run_plan
 from tests.melm.samples import Array, mixture
 
-QUICK: dict[str, dict[str, Any]] = {"melm": {"n_starts": 2}}
+QUICK: dict[str, dict[str, Any]] = {"melm": {"regularization": None, "n_starts": 2}}
 X, y = mixture([30, 25, 20], 5)
 
 AS_THEY_COME = {"standardize": False}

@@ -18,7 +18,10 @@ def test_defaults_are_those_of_the_estimator() -> None:
 
 def test_fits_what_the_estimator_fits() -> None:
     X, y = mixture([40, 30], 4)
-    model, estimator = fit("melm", X, y, n_starts=3, seed=5), MELM(n_starts=3, random_state=5).fit(X, y)
+    model, estimator = (
+        fit("melm", X, y, regularization=None, n_starts=3, seed=5),
+        MELM(regularization=None, n_starts=3, random_state=5).fit(X, y),
+    )
     assert model.projection.tobytes() == estimator.projection_.tobytes()
     assert model.predict_proba(X).tobytes() == estimator.predict_proba(X).tobytes()
 
@@ -40,7 +43,7 @@ def test_melc_is_melm_with_one_component() -> None:
     angles = np.linspace(0, np.pi, 2001)
     directions = np.column_stack([np.cos(angles), np.sin(angles)])
     tried = [one_dimensional_divergence(X[y == 0] @ v, X[y == 1] @ v) for v in directions]
-    model = fit("melm", X, y, n_components=1, covariance="empirical")
+    model = fit("melm", X, y, regularization=None, n_components=1, covariance="empirical")
     v = model.projection[:, 0]
     assert one_dimensional_divergence(X[y == 0] @ v, X[y == 1] @ v) == pytest.approx(
         model.card.model_dump()["in_sample"]["divergence"], rel=1e-7

@@ -19,7 +19,7 @@ from tests.melm.samples import mixture
 @pytest.fixture(scope="module")
 def model() -> Model:
     X, y = mixture([40, 30, 20], 5)
-    return MELM(n_starts=3, random_state=0).fit(X, np.array(["ä", "b", "long label"])[y]).model_
+    return MELM(regularization=None, n_starts=3, random_state=0).fit(X, np.array(["ä", "b", "long label"])[y]).model_
 
 
 def arrays_of(content: bytes) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_a_loaded_model_is_equal_bit_for_bit(model: Model) -> None:
 
 def test_an_estimator_is_saved_and_loaded(tmp_path: Path) -> None:
     X, y = mixture([40, 30], 4)
-    fitted = MELM(n_starts=3, gamma=0.8, random_state=0).fit(X, y)
+    fitted = MELM(regularization=None, n_starts=3, gamma=0.8, random_state=0).fit(X, y)
     fitted.save(tmp_path / "model.npz")
     loaded = MELM.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))

@@ -33,7 +33,7 @@ def dataset(service: RunningService, irises: tuple[Array, Array]) -> Dataset:
 @pytest.fixture
 def model(client: Client, dataset: Dataset) -> Model:
     """A model of the irises; every test but the first gets it at once."""
-    return client.fits.submit(dataset, params={"n_starts": 2}, validation=None).wait()
+    return client.fits.submit(dataset, params={"regularization": None, "n_starts": 2}, validation=None).wait()
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ def test_scikit_learns_own_checks_pass_against_a_running_service(service: Runnin
     program = f"""
         from sklearn.utils.estimator_checks import check_estimator
         from melm.remote import RemoteMELM
-        estimator = RemoteMELM({service.url!r}, n_starts=2)
+        estimator = RemoteMELM({service.url!r}, regularization=None, n_starts=2)
         results = check_estimator(estimator, expected_failed_checks={EXCUSED_CHECKS!r}, on_fail=None, on_skip=None)
         print([(r["check_name"], r["status"]) for r in results if r["status"] != "passed"], len(results) > 50)
     """
@@ -58,8 +58,8 @@ def test_the_parameters_are_those_of_melm() -> None:
 
 def test_the_result_is_the_local_one_bit_for_bit(service: RunningService, irises: tuple[Array, Array]) -> None:
     X, y = irises
-    remote = RemoteMELM(service.url, n_starts=3, random_state=5).fit(X, y)
-    local = MELM(n_starts=3, random_state=5).fit(X, y)
+    remote = RemoteMELM(service.url, regularization=None, n_starts=3, random_state=5).fit(X, y)
+    local = MELM(regularization=None, n_starts=3, random_state=5).fit(X, y)
     for name in ("projection_", "offset_", "classes_", "gamma_", "divergence_"):
         assert np.array_equal(getattr(remote, name), getattr(local, name)), name
     for name in ("transform", "predict", "predict_proba"):
@@ -70,7 +70,11 @@ def test_the_result_is_the_local_one_bit_for_bit(service: RunningService, irises
 def test_data_frames_give_names(service: RunningService, irises: tuple[Array, Array]) -> None:
     X, y = irises
     frame = pd.DataFrame(X, columns=samples.FEATURES)
-    estimator = RemoteMELM(service.url, n_starts=2, random_state=0).set_output(transform="pandas").fit(frame, y)
+    estimator = (
+        RemoteMELM(service.url, regularization=None, n_starts=2, random_state=0)
+        .set_output(transform="pandas")
+        .fit(frame, y)
+    )
     assert list(estimator.transform(frame).columns) == ["remotemelm0", "remotemelm1"]
     with Client(service.url) as client:
         assert client.models[estimator.model_id_].describe()["feature_names"] == samples.FEATURES
@@ -78,7 +82,7 @@ def test_data_frames_give_names(service: RunningService, irises: tuple[Array, Ar
 
 def test_works_in_pipelines_grid_searches_and_clones(service: RunningService, irises: tuple[Array, Array]) -> None:
     X, y = irises
-    pipeline = make_pipeline(StandardScaler(), RemoteMELM(service.url, n_starts=2, random_state=0))
+    pipeline = make_pipeline(StandardScaler(), RemoteMELM(service.url, regularization=None, n_starts=2, random_state=0))
     search = GridSearchCV(pipeline, {"remotemelm__gamma": [0.7, np.float64(1.0)]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.9
     assert clone(search.best_estimator_).fit(X, y).score(X, y) > 0.9
@@ -86,16 +90,16 @@ def test_works_in_pipelines_grid_searches_and_clones(service: RunningService, ir
 
 def test_a_fitted_estimator_can_be_pickled(service: RunningService, irises: tuple[Array, Array]) -> None:
     X, y = irises
-    estimator = RemoteMELM(service.url, n_starts=2, random_state=0).fit(X, y)
+    estimator = RemoteMELM(service.url, regularization=None, n_starts=2, random_state=0).fit(X, y)
     copy = pickle.loads(pickle.dumps(estimator))  # noqa: S301 (our own bytes)
     assert np.array_equal(copy.predict(X), estimator.predict(X))
 
 
 def test_gamma_can_be_chosen_from_several(service: RunningService, irises: tuple[Array, Array]) -> None:
-    estimator = RemoteMELM(service.url, n_starts=1, gamma=[0.5, 2.0], random_state=0).fit(*irises)
+    estimator = RemoteMELM(service.url, regularization=None, n_starts=1, gamma=[0.5, 2.0], random_state=0).fit(*irises)
     assert estimator.gamma_ in (0.5, 2.0)
 
 
 def test_a_wrong_parameter_is_a_value_error(service: RunningService, irises: tuple[Array, Array]) -> None:
     with pytest.raises(Invalid, match="5 components are more than the 4 columns"):
-        RemoteMELM(service.url, n_components=5).fit(*irises)
+        RemoteMELM(service.url, regularization=None, n_components=5).fit(*irises)

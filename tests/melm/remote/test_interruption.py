@@ -40,7 +40,9 @@ PROGRAM = """
 def test_the_caller_is_never_left_in_doubt(
     service: RunningService, client: Client, long_dataset: Dataset, on_interrupt: str, said: str, statuses: set[str]
 ) -> None:
-    fit = client.fits.submit(long_dataset, params={"n_starts": 300, "seed": 3}, validation=None, force=True)
+    fit = client.fits.submit(
+        long_dataset, params={"regularization": None, "n_starts": 300, "seed": 3}, validation=None, force=True
+    )
     program = textwrap.dedent(PROGRAM.format(url=service.url, fit_id=fit.id, on_interrupt=on_interrupt))
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

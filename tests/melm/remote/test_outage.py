@@ -39,7 +39,9 @@ def test_a_waiting_client_sits_out_the_death_of_the_api(
     models: list[Model] = []
     with Client(f"http://127.0.0.1:{port}") as waiter:
         with api(service.redis_url, port, tmp_path / "api.log"):
-            fit = waiter.fits.submit(long_dataset, params={"n_starts": 300, "seed": 4}, validation=None, force=True)
+            fit = waiter.fits.submit(
+                long_dataset, params={"regularization": None, "n_starts": 300, "seed": 4}, validation=None, force=True
+            )
             waiting = Thread(target=lambda: models.append(fit.wait()))
             waiting.start()
             wait_until(lambda: fit.record.progress.starts_done > 0)

@@ -25,7 +25,7 @@ class Models:
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(30, 2))
-        self.data = model_file.dump(MELM(n_components=1, n_starts=1).fit(X, X[:, 0] > 0).model_)
+        self.data = model_file.dump(MELM(regularization=None, n_components=1, n_starts=1).fit(X, X[:, 0] > 0).model_)
         self.files = {"mdl_1": self.data, "mdl_2": self.data, "mdl_3": self.data}
         self.aliases = {"champion": "mdl_1"}
         self.is_away = False

@@ -17,7 +17,7 @@ def model() -> Model:
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(60, 3)) - 2, rng.normal(size=(60, 3)) + 2])
     y = np.repeat(["<script>alert(1)</script>", "b & c"], 60)
-    fitted: Model = MELM(n_starts=1).fit(X, y).model_
+    fitted: Model = MELM(regularization=None, n_starts=1).fit(X, y).model_
     return fitted
 
 

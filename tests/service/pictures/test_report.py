@@ -30,7 +30,7 @@ def noise_model(api: Api) -> str:
     X, y = generator.standard_normal((60, 30)), ["<b>yes</b>", "no"] * 30
     body = {
         "data": {"X": X.tolist(), "y": y},
-        "params": {"n_starts": 2},
+        "params": {"regularization": None, "n_starts": 2},
         "validation": {"folds": 3},
         "name": "A & B",
     }
