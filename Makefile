@@ -16,7 +16,7 @@ LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fe
 	--generate-hashes --custom-compile-command "make lock" pyproject.toml
 
 ATTACKS := tests/attack tests/browser/test_foreign_pages.py tests/browser/test_hostile_model.py tests/service/security \
-	tests/service/operation/test_supervisor.py tests/service/operation/test_connections.py tests/service/commands/test_terminal.py
+	tests/service/operation/test_supervisor.py tests/service/operation/test_connections.py tests/melm/command/test_terminal.py
 
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
