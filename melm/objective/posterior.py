@@ -194,15 +194,7 @@ class _Frequencies:
         )
         plans: Plans = {}
         self._transforms: list[Transform] = [
-            grid.transform(
-                Z[code][members - begins[code]],
-                T * grid.step,
-                grid.center * grid.step,
-                grid.modes,
-                grid.tolerance,
-                plans,
-            )
-            for code, members in enumerate(near)
+            grid.of_rows(Z[code][members - begins[code]], plans) for code, members in enumerate(near)
         ]
         self._spectra: list[Spectrum] = [
             transform.forward(shares[members]) * damping

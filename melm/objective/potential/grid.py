@@ -12,7 +12,7 @@ import numpy.typing as npt
 from melm.data.blocks import blocks
 from melm.objective.potential import Pair, rotate, whitening_basis
 from melm.objective.potential.exact import exact_cost
-from melm.objective.potential.transform import Modes, Nonuniform, Separable
+from melm.objective.potential.transform import Modes, Nonuniform, Plans, Separable
 from melm.typing import Array
 
 Rows: TypeAlias = npt.NDArray[np.intp]
@@ -40,6 +40,10 @@ class Grid:
     @property
     def classes(self) -> list[int]:
         return sorted({c for pair in self.pairs for c in pair})
+
+    def of_rows(self, Z: Array, plans: Plans) -> Separable | Nonuniform:
+        """The transform between rows Z (n, k) and this grid."""
+        return self.transform(Z, self.basis * self.step, self.center * self.step, self.modes, self.tolerance, plans)
 
 
 def shared_grid(pairs: Sequence[Pair], Z: list[Array], S: Array, tolerance: float) -> Grid | None:
