@@ -27,11 +27,16 @@ from melm.evidence.card import (
     warn,
 )
 from melm.evidence.citation import describe_citation
-from melm.evidence.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
+from melm.evidence.evaluate import (
+    balanced_accuracy,
+    leave_one_out_balanced_accuracy,
+    sample_balanced_accuracy,
+)
 from melm.evidence.traps import warn_of_traps
 from melm.model import Model
 from melm.model.card import Card, SearchResult, SearchStage, Separation
-from melm.objective.divergence import SPECTRAL_COMPONENTS, WhitenedDivergence, divergence_of
+from melm.objective.beyond import divergence_on
+from melm.objective.divergence import SPECTRAL_COMPONENTS, divergence_of
 from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, select, within
 from melm.search.climb import StartResult
 from melm.search.race import Found, Search, best_start
@@ -64,7 +69,7 @@ class Fitting:
             choice = yield from self.regularization.plan(data, resamples, name)
             return self._regularized(data, choice, resamples), choice.paths
         gamma = yield from within(self._choose_gamma(data, resamples, name), 0, self._share_of_choice())
-        search = self.search.plan(sum(problem.rows.counts), gamma, resamples, name)
+        search = self.search.plan(sum(problem.counts), gamma, resamples, name, sum(problem.rows.counts))
         found = yield from within(search, self._share_of_choice(), 1)
         return self._model(data, problem, gamma, found, resamples), found.in_order()
 
@@ -85,7 +90,7 @@ class Fitting:
 
     def _choose_gamma(self, data: Labeled, resamples: Resamples, name: str) -> Plan[float]:
         """The width with the best balanced accuracy on rows held out of the whole fit, choice of the start included."""
-        rarest = min(self.problem(data, resamples).rows.counts)
+        rarest = min(self.problem(data, resamples).counts)
         if len(self.gammas) == 1 or rarest < 2:
             return self.gammas[0]
         n_folds = min(GAMMA_FOLDS, rarest)
@@ -142,7 +147,7 @@ class Fitting:
             stages=[SearchStage(**asdict(stage)) for stage in found.stages],
             n_evaluations=sum(stage.n_evaluations for stage in found.stages),
             n_evaluations_on_all_rows=sum(
-                stage.n_evaluations for stage in found.stages if stage.n_rows == sum(problem.rows.counts)
+                stage.n_evaluations for stage in found.stages if stage.n_rows == sum(problem.counts)
             ),
         )
         projection = problem.canonical(best.projection)
@@ -151,7 +156,7 @@ class Fitting:
     def _regularized(self, data: Labeled, choice: Choice, resamples: Resamples) -> Model:
         best = choice.best
         problem = data.problem(self.search.covariance, resamples, best.ridge, best.n_kept)
-        n_rows, n_evaluations = sum(problem.rows.counts), sum(stage.n_evaluations for stage in choice.stages)
+        n_rows, n_evaluations = sum(problem.counts), sum(stage.n_evaluations for stage in choice.stages)
         search = SearchResult(
             seed=self.search.seed,
             best_start=max(choice.paths, key=lambda path: path.divergence).index,
@@ -177,7 +182,7 @@ def check_dimensions(n_components: int, problem: Problem) -> None:
 def check_fits(n_components: int, problem: Problem) -> None:
     """Can a projection of this many components be found for these rows at all?"""
     check_dimensions(n_components, problem)
-    n_rows = sum(problem.rows.counts)
+    n_rows = sum(problem.counts)
     if n_components > SPECTRAL_COMPONENTS and n_rows > MAX_EXACT_ROWS:
         raise ValueError(
             f"n_components={n_components} has no linear-time form: every evaluation would sum over {n_rows**2:.1e} "
@@ -211,7 +216,7 @@ def assemble(
         **describe_projection(problem, projection, loadings, feature_names),
         **({"columns": None} if encoder is None else describe_columns(problem, projection, loadings, encoder)),
         in_sample=_in_sample(problem, projection, gamma, densities, in_full=not resamples),
-        density=describe_density(densities, stored),
+        density=describe_density(sum(problem.counts), densities, stored),
         software=describe_software(),
         citation=describe_citation(),
         warnings=warn(problem, data.classes) + suspicions,
@@ -240,12 +245,17 @@ def _in_sample(
     """
     V = problem.to_whitened(projection)
     n_components = V.shape[1]
-    affordable = n_components <= SPECTRAL_COMPONENTS or sum(problem.rows.counts) <= MAX_EXACT_ROWS
+    affordable = n_components <= SPECTRAL_COMPONENTS or sum(problem.counts) <= MAX_EXACT_ROWS
     if not affordable or _are_dependent(V):
         return None
-    log_potentials = WhitenedDivergence(problem, n_components, gamma).log_potentials(V)
+    log_potentials = divergence_on(problem, n_components, gamma, "auto").log_potentials(V)
     if in_full:
-        return describe_separation(densities, log_potentials)
+        if problem.everything is None:
+            accuracy = leave_one_out_balanced_accuracy(densities)
+        else:
+            rows = problem.rows.project(problem.rows.from_features(projection))
+            accuracy = sample_balanced_accuracy(densities, rows, problem.counts)
+        return describe_separation(densities, log_potentials, accuracy)
     return Separation(divergence=divergence_of(log_potentials))
 
 

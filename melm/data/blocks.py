@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,3 +24,13 @@ def column_sums(rows: npt.NDArray[Any], weights: Array | None, block: slice) -> 
     """Sum over rows, each as often as it counts; the weights are those of a block of all of them."""
     sums: Array = rows.sum(axis=0, dtype=np.float64) if weights is None else weights[block] @ rows
     return sums
+
+
+def allot(counts: Sequence[int], n_rows: int) -> list[int]:
+    """How many of n_rows each class gets: the same, because classes weigh the same, but never more than it has."""
+    allotted = [0] * len(counts)
+    left = n_rows
+    for done, code in enumerate(sorted(range(len(counts)), key=lambda code: counts[code])):
+        allotted[code] = min(counts[code], left // (len(counts) - done))
+        left -= allotted[code]
+    return allotted

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from melm.data.block_moments import BlockMoments
 from melm.data.covariance import ClassMoments, CovarianceKind, class_moments
 from melm.data.projection import canonical
+from melm.data.row_blocks import RowBlocks
 from melm.data.rows import Rows
 from melm.data.spread import Spread
 from melm.data.whitening import FLOOR, Whitening, lift, whiten
@@ -42,6 +44,14 @@ class Reduction:
 
 
 @dataclass(frozen=True)
+class Everything:
+    """All rows, where a problem has only a sample of them in memory."""
+
+    blocks: RowBlocks
+    counts: list[int]  # rows of each class
+
+
+@dataclass(frozen=True)
 class Problem:
     """A labeled data set, ready for projections to be tried on it."""
 
@@ -49,6 +59,7 @@ class Problem:
     whitening: Whitening
     spread: Spread  # of all rows together
     reduction: Reduction | None = None  # where not all directions were kept
+    everything: Everything | None = None  # where `rows` are a sample
 
     @classmethod
     def prepare(
@@ -76,6 +87,33 @@ class Problem:
         total = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, moments, strict=True))
         total = np.asarray(total)
         return cls(rows, whiten(moments), Spread(rows, total), Reduction.of(rows, moments, codes, total))
+
+    @classmethod
+    def of_blocks(cls, blocks: RowBlocks, moments: BlockMoments, kind: CovarianceKind, ridge: float = 0.0) -> Problem:
+        """The same of rows beyond memory: whitening and spread are those of all rows."""
+        by_class = moments.by_class(kind, ridge)
+        drawn, varying = moments.drawn, moments.varying
+        sampled = []
+        for code in range(len(by_class)):
+            own = drawn.rows[drawn.codes == code][:, varying]
+            own = (own - moments.center[varying]) / moments.scale[varying]
+            sampled.append(own.astype(drawn.rows.dtype, copy=False))
+        rows = Rows(sampled, moments.center, moments.scale, varying)
+        counts = moments.extent.counts.tolist()
+        shares = np.array(counts) / sum(counts)
+        total = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, by_class, strict=True))
+        whitening = replace(whiten(by_class), mixture=None)  # the covariances are those of all rows
+        return cls(rows, whitening, Spread(rows, np.asarray(total)), everything=Everything(blocks, counts))
+
+    @property
+    def counts(self) -> list[int]:
+        """Rows of each class."""
+        return self.rows.counts if self.everything is None else self.everything.counts
+
+    @property
+    def sizes(self) -> list[float]:
+        """The sum of the weights of each class: its number of rows, where each counts once."""
+        return self.rows.sizes if self.everything is None else [float(count) for count in self.everything.counts]
 
     @property
     def nbytes(self) -> int:

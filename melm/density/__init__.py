@@ -68,17 +68,24 @@ class ClassDensities:
 
         `members` are indices into the rows of each class.
         """
+        return self.leave_out(
+            [rows[chosen] for rows, chosen in zip(self.rows, members, strict=True)],
+            [
+                np.full(len(chosen), 1 / len(self.rows[code])) if self.weights is None else self.weights[code][chosen]
+                for code, chosen in enumerate(members)
+            ],
+        )
+
+    def leave_out(self, rows: list[Array], weights: list[Array]) -> tuple[npt.NDArray[np.intp], Array]:
+        """The same of rows (C of (m_c, k)) that are among those the densities were made of, with these weights."""
         codes, joined = [], []
-        for code, chosen in enumerate(members):
-            Z = self.rows[code][chosen]
-            logs = self.log_densities(Z)
-            n_rows, S = len(self.rows[code]), self.smoothing[code]
-            weight = np.full(len(Z), 1 / n_rows) if self.weights is None else self.weights[code][chosen]
+        for code, (Z, weight) in enumerate(zip(rows, weights, strict=True)):
+            logs, S = self.log_densities(Z), self.smoothing[code]
             # log((f(z) - w N(0; S)) / (1 - w)), the density without the row's own kernel, its whole weight
             own = -np.log(2 * np.pi) * S.shape[0] / 2 - np.linalg.slogdet(S)[1] / 2
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.exp(np.minimum(own + np.log(weight) - logs[:, code], 0.0))
-                logs[:, code] += np.log1p(-share) - (np.log1p(-weight) if n_rows > 1 else 0.0)
+                logs[:, code] += np.log1p(-share) - (np.log1p(-weight) if len(self.rows[code]) > 1 else 0.0)
             joined.append(logs)
             codes.append(np.full(len(Z), code))
         return np.concatenate(codes), self._posteriors(np.concatenate(joined))

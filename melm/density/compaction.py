@@ -6,10 +6,13 @@ cancel. Rows that have a cell to themselves, as in the tails, stay exactly where
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
+from melm.data.row_blocks import RowBlock, RowBlocks
 from melm.data.rows import equal_shares
 from melm.density import GRID_COMPONENTS, ClassDensities
 from melm.objective.potential import whitening_basis
@@ -31,12 +34,58 @@ def compact(densities: ClassDensities) -> ClassDensities:
     return replace(densities, rows=[rows for rows, _ in merged], weights=[weights for _, weights in merged])
 
 
+def merge_blocks(blocks: RowBlocks, projection: Array, offset: Array, S: Array) -> list[tuple[Array, Array]]:
+    """The same of rows beyond memory: means of occupied cells by class, and the share of the rows that each holds."""
+    bases = np.stack([whitening_basis(smoothing) for smoothing in S]) / CELL
+    cells = blocks.total(_cells_of_block, projection, offset, bases)
+    return [(own.sums / own.counts[:, None], own.counts / own.counts.sum()) for own in cells.by_class]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of one class by the cell in which they lie."""
+
+    places: npt.NDArray[np.int64]  # (m, k), each once
+    counts: Array  # (m,)
+    sums: Array  # (m, k), of the rows
+
+    @classmethod
+    def of(cls, places: npt.NDArray[np.int64], counts: Array, sums: Array) -> Cells:
+        """Those with equal places are one."""
+        if len(places) == 0:
+            return cls(places, counts, sums)
+        order = np.lexsort(places.T)
+        places = places[order]
+        first = np.flatnonzero(np.concatenate([[True], (places[1:] != places[:-1]).any(axis=1)]))
+        return cls(places[first], np.add.reduceat(counts[order], first), np.add.reduceat(sums[order], first, axis=0))
+
+    def __add__(self, other: Self) -> Cells:
+        return Cells.of(
+            np.concatenate([self.places, other.places]),
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.sums, other.sums]),
+        )
+
+
+@dataclass(frozen=True)
+class _CellsByClass:
+    by_class: list[Cells]
+
+    def __add__(self, other: Self) -> _CellsByClass:
+        return _CellsByClass([a + b for a, b in zip(self.by_class, other.by_class, strict=True)])
+
+
+def _cells_of_block(block: RowBlock, projection: Array, offset: Array, bases: Array) -> _CellsByClass:
+    Z = (block.X - offset) @ projection
+    by_class = []
+    for code, basis in enumerate(bases):
+        own = Z[block.codes == code]
+        by_class.append(Cells.of(np.floor(own @ basis).astype(np.int64), np.ones(len(own)), own))
+    return _CellsByClass(by_class)
+
+
 def _merge(rows: Array, S: Array, shares: Array) -> tuple[Array, Array]:
     """Means of the rows of each occupied cell, and the share of the rows that it holds."""
-    cells = np.floor(rows @ whitening_basis(S) / CELL)
-    order = np.lexsort(cells.T)
-    cells = cells[order]
-    first = np.flatnonzero(np.concatenate([[True], (cells[1:] != cells[:-1]).any(axis=1)]))
-    held: Array = np.add.reduceat(shares[order], first)
-    means: Array = np.add.reduceat(shares[order, None] * rows[order], first, axis=0) / held[:, None]
-    return means, held
+    places = np.floor(rows @ whitening_basis(S) / CELL).astype(np.int64)
+    cells = Cells.of(places, shares, shares[:, None] * rows)
+    return cells.sums / cells.counts[:, None], cells.counts

@@ -10,11 +10,13 @@ import numpy as np
 from melm.data.problem import Problem
 from melm.data.whitening import lift
 from melm.density import ClassDensities
+from melm.density.compaction import merge_blocks
 from melm.objective.bandwidth import silverman
 from melm.typing import Array
 
 Priors: TypeAlias = Literal["balanced", "empirical"] | Sequence[float]
 
+MERGED_COMPONENTS = 2  # beyond, rows hardly share cells
 SMOOTHING_FLOOR = 1e-10  # of the smallest eigenvalue of a class's correlations in the projection
 
 
@@ -24,18 +26,32 @@ def class_densities(
     """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V."""
     n_components = projection.shape[1]
     V = problem.to_whitened(projection)
-    rows = problem.rows.project(problem.rows.from_features(projection))
-    if offset is not None:
-        for Z in rows:
-            Z += (problem.rows.center - offset) @ projection
     smoothing = []
-    for size, covariance in zip(problem.rows.sizes, problem.whitening.covariances, strict=True):
+    for size, covariance in zip(problem.sizes, problem.whitening.covariances, strict=True):
         S = silverman(size, n_components, gamma) ** 2 * V.T @ covariance @ V
         scale = np.sqrt(np.diag(S))
         scale[scale == 0] = 1.0
         smoothing.append(lift(S / np.outer(scale, scale), SMOOTHING_FLOOR)[0] * np.outer(scale, scale))
-    weights = None if problem.rows.weights is None else problem.rows.shares
-    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.rows.sizes), weights)
+    rows, weights = _projected(problem, projection, np.stack(smoothing), offset)
+    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.sizes), weights)
+
+
+def _projected(
+    problem: Problem, projection: Array, S: Array, offset: Array | None
+) -> tuple[list[Array], list[Array] | None]:
+    """The projected rows of each class, and what they weigh. Of rows beyond memory, means of small cells.
+
+    In three dimensions cells would be too many: there the rows of the sample stand for all.
+    """
+    if problem.everything is not None and projection.shape[1] <= MERGED_COMPONENTS:
+        center = problem.rows.center if offset is None else offset
+        merged = merge_blocks(problem.everything.blocks, projection, center, S)
+        return [rows for rows, _ in merged], [weights for _, weights in merged]
+    rows = problem.rows.project(problem.rows.from_features(projection))
+    if offset is not None:
+        for Z in rows:
+            Z += (problem.rows.center - offset) @ projection
+    return rows, None if problem.rows.weights is None else problem.rows.shares
 
 
 def class_priors(priors: Priors, sizes: Sequence[float]) -> Array:

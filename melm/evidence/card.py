@@ -14,7 +14,7 @@ from melm.data.problem import Problem
 from melm.density import ClassDensities
 from melm.density.compaction import CELL
 from melm.density.overlap import overlap
-from melm.evidence.evaluate import JUDGED_ROWS, leave_one_out_balanced_accuracy
+from melm.evidence.evaluate import JUDGED_ROWS
 from melm.model.card import (
     MAX_LISTED,
     AnyColumn,
@@ -87,8 +87,11 @@ def strongest(loadings: Array, sources: Sequence[Sequence[int]] | range, at_most
     return sorted(np.argsort(-sizes, kind="stable")[:at_most].tolist())
 
 
-def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float]) -> Separation:
-    """How far the classes are apart on the rows that were fitted: optimistic, as the name says."""
+def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float], accuracy: float) -> Separation:
+    """How far the classes are apart on the rows that were fitted: optimistic, as the name says.
+
+    `accuracy` is the balanced accuracy of the rows, each judged without itself.
+    """
     shared = overlap(densities)
     entropies = np.zeros((len(densities.rows), len(densities.rows)))
     for (a, b), log_potential in log_potentials.items():
@@ -98,15 +101,22 @@ def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, fl
         entropies=entropies.tolist(),
         overlap=shared.minimum.tolist(),
         overlap_bound=shared.affinity.tolist(),
-        leave_one_out_balanced_accuracy=leave_one_out_balanced_accuracy(densities),
+        leave_one_out_balanced_accuracy=accuracy,
     )
 
 
-def describe_density(densities: ClassDensities, stored: ClassDensities) -> Density:
-    """How many rows stand for the classes in the model; where they are fewer than were fitted, what that costs."""
-    n_rows, n_stored_rows = sum(map(len, densities.rows)), sum(map(len, stored.rows))
+def describe_density(n_rows: int, densities: ClassDensities, stored: ClassDensities) -> Density:
+    """How many rows stand for the classes in the model; where they are fewer than were fitted, what that costs.
+
+    Of rows beyond memory, the densities are compact already, and what that costs is not known.
+    """
+    n_stored_rows = sum(map(len, stored.rows))
     if stored is densities:
-        return Density(n_rows=n_rows, n_stored_rows=n_stored_rows, cell=None)
+        return Density(
+            n_rows=n_rows,
+            n_stored_rows=n_stored_rows,
+            cell=CELL if densities.weights and n_stored_rows < n_rows else None,
+        )
     share = JUDGED_ROWS / n_rows
     judged = np.concatenate([densities.thin(c, round(share * len(rows))) for c, rows in enumerate(densities.rows)])
     error = stored.log_densities(judged) - densities.log_densities(judged)
@@ -181,10 +191,10 @@ def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> Data:
     """The rows that were fitted."""
     constant = np.flatnonzero(problem.rows.scale == 0).tolist()
     return Data(
-        n_rows=sum(problem.rows.counts),
+        n_rows=sum(problem.counts),
         n_features=len(problem.rows.scale),
         classes=classes.tolist(),
-        class_counts=problem.rows.counts,
+        class_counts=problem.counts,
         constant_features=constant[:MAX_LISTED],
         **({"n_more_constant_features": len(constant) - MAX_LISTED} if len(constant) > MAX_LISTED else {}),
     )
@@ -210,7 +220,7 @@ def describe_software() -> Software:
 def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
     """What a reader of the card should know before trusting it, in words."""
     warnings = []
-    for label, floored, count in zip(classes.tolist(), problem.whitening.floored, problem.rows.counts, strict=True):
+    for label, floored, count in zip(classes.tolist(), problem.whitening.floored, problem.counts, strict=True):
         if floored:
             warnings.append(
                 f"Class {label!r} has no spread of its own in some direction; a minimal one was assumed there, and the "
@@ -224,9 +234,9 @@ def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
             f"variance inside the classes and {reduction.between:.0%} of that between them: what separates the classes "
             "elsewhere was not seen."
         )
-    if problem.n_dimensions > sum(problem.rows.counts) / 10:
+    if problem.n_dimensions > sum(problem.counts) / 10:
         warnings.append(
-            f"{problem.n_dimensions} dimensions for {sum(problem.rows.counts)} rows: a projection can separate classes "
+            f"{problem.n_dimensions} dimensions for {sum(problem.counts)} rows: a projection can separate classes "
             "of pure noise here. Look at a held-out score."
         )
     return warnings

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from melm.density import ClassDensities
+from melm.typing import Array
 
 JUDGED_ROWS = 4096  # rows judged one by one in a leave-one-out score; larger data sets are sampled evenly
 
@@ -33,3 +35,12 @@ def leave_one_out_balanced_accuracy(densities: ClassDensities) -> float:
         return balanced_accuracy(codes, posteriors.argmax(axis=1))
     weights = np.concatenate([own[chosen] for own, chosen in zip(densities.weights, members, strict=True)])
     return balanced_accuracy(codes, posteriors.argmax(axis=1), weights)
+
+
+def sample_balanced_accuracy(densities: ClassDensities, rows: list[Array], counts: Sequence[int]) -> float:
+    """The same of some of the rows (C of (m_c, k)) of densities made of `counts` rows of each class."""
+    share = min(1.0, JUDGED_ROWS / sum(map(len, rows)))
+    judged = [own[np.linspace(0, len(own) - 1, max(2, round(share * len(own)))).astype(np.intp)] for own in rows]
+    weights = [np.full(len(own), 1 / count) for own, count in zip(judged, counts, strict=True)]
+    codes, posteriors = densities.leave_out(judged, weights)
+    return balanced_accuracy(codes, posteriors.argmax(axis=1))

@@ -134,7 +134,7 @@ class DirectMethod(Method[D]):
         if data.weights is not None:
             raise ValueError(f"{self.title} takes no weights of rows; melm does.")
         problem = data.problem(parameters.covariance, resamples)
-        class_priors(parameters.priors, problem.rows.sizes)
+        class_priors(parameters.priors, problem.sizes)
         self.check(problem, parameters)
         (result,) = yield Stage("projection", [Unit(f"{name}projection", {}, resamples)])
         if result is None:

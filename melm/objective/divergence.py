@@ -53,7 +53,7 @@ class WhitenedDivergence:
         self.form = form
         self.spectral_tolerance = spectral_tolerance
         self.n_evaluations = 0
-        widths = np.array([silverman(size, n_components, gamma) for size in problem.rows.sizes])
+        widths = np.array([silverman(size, n_components, gamma) for size in problem.sizes])
         self._shares = problem.rows.shares
         covariances, mixture = problem.whitening.covariances, problem.whitening.mixture
         # Where the covariances are large against the rows, their products with V come from the projected rows.

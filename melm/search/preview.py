@@ -30,7 +30,7 @@ def preview(data: Labeled, problem: Problem, unit: Unit, result: Result) -> Prev
     """What a unit of the main search has found; None where it has found nothing that can be compared."""
     if unit.start is None:
         return None
-    n_judged_rows = unit.arguments.get("n_sampled") or sum(problem.rows.counts)
+    n_judged_rows = unit.arguments.get("n_sampled") or sum(problem.counts)
     divergence = result["divergence" if "divergence" in result else "sample_divergence"]
     if not np.isfinite(divergence):
         return None

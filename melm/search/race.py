@@ -20,7 +20,8 @@ import numpy as np
 
 from melm.data.covariance import CovarianceKind
 from melm.data.problem import Problem
-from melm.objective.divergence import Form, WhitenedDivergence
+from melm.objective.beyond import divergence_on
+from melm.objective.divergence import Form
 from melm.objective.stack import DivergenceStack
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit, within
 from melm.search.climb import (
@@ -61,9 +62,14 @@ class Search:
     tolerance: float
     seed: int
 
-    def plan(self, n_rows: int, gamma: float, resamples: Resamples = (), name: str = "") -> Plan[Found]:
-        """All starts on n_rows rows. With a race, only its survivors are converged, and samples go before all rows."""
-        sizes = sample_sizes(n_rows) if self.race else [n_rows]
+    def plan(
+        self, n_rows: int, gamma: float, resamples: Resamples = (), name: str = "", in_memory: int | None = None
+    ) -> Plan[Found]:
+        """All starts on n_rows rows. With a race, only its survivors are converged, and samples go before all rows.
+
+        `in_memory` is how many rows samples can be drawn from, where that is not all.
+        """
+        sizes = sample_sizes(n_rows, in_memory or n_rows) if self.race else [n_rows]
         units = _Units(sizes, gamma, resamples, name, self._is_small(n_rows))
         found = Found()
         limit = RACE_EVALUATIONS if self.race else None
@@ -125,7 +131,7 @@ class Search:
 
         Bits do not depend on which units are run together, only on whether there are few rows.
         """
-        if "n_sampled" in several[0] or not self._is_small(sum(problem.rows.counts)):
+        if problem.everything is not None or "n_sampled" in several[0] or not self._is_small(sum(problem.counts)):
             return [self._climb(problem, arguments, should_stop) for arguments in several]
         ends = climb_together(
             DivergenceStack([problem], self.n_components, [several[0]["gamma"]]),
@@ -142,7 +148,7 @@ class Search:
         tolerance = self.tolerance
         if n_sampled is not None:
             problem, tolerance = sample(problem, n_sampled, self.seed), SAMPLE_TOLERANCE * self.tolerance
-        objective = WhitenedDivergence(problem, self.n_components, arguments["gamma"], self.form)
+        objective = divergence_on(problem, self.n_components, arguments["gamma"], self.form)
         end = climb(
             Recording(objective, arguments, should_stop),
             self._start(problem, arguments),

@@ -8,11 +8,11 @@ was tried: on few rows it sees clumps that are not there (optima lost 1.09 % of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from melm.data.blocks import allot
 from melm.data.problem import Problem
 
 SMALLEST = 10_000  # below, an evaluation costs hardly less
@@ -20,10 +20,10 @@ GROWTH = 10  # from sample to sample
 LEAST_GAIN = 4  # a sample is worth its while when the next step has this many times its rows
 
 
-def sample_sizes(n_rows: int) -> list[int]:
+def sample_sizes(n_rows: int, in_memory: int) -> list[int]:
     """Rows of the steps of a search: growing samples, then all. Small data sets are taken whole at once."""
     sizes, size = [], SMALLEST
-    while LEAST_GAIN * size <= n_rows:
+    while LEAST_GAIN * size <= n_rows and size <= in_memory:
         sizes.append(size)
         size *= GROWTH
     return [*sizes, n_rows]
@@ -37,14 +37,4 @@ def sample(problem: Problem, n_rows: int, seed: int) -> Problem:
         drawn = generator.choice(len(rows), n_drawn, replace=False, shuffle=False)
         by_class.append(rows[np.sort(drawn)])
     whitening = replace(problem.whitening, mixture=None)  # the covariances are those of all rows
-    return replace(problem, whitening=whitening, rows=replace(problem.rows, by_class=by_class))
-
-
-def allot(counts: Sequence[int], n_rows: int) -> list[int]:
-    """How many of n_rows each class gets: the same, because classes weigh the same, but never more than it has."""
-    allotted = [0] * len(counts)
-    left = n_rows
-    for done, code in enumerate(sorted(range(len(counts)), key=lambda code: counts[code])):
-        allotted[code] = min(counts[code], left // (len(counts) - done))
-        left -= allotted[code]
-    return allotted
+    return replace(problem, whitening=whitening, rows=replace(problem.rows, by_class=by_class), everything=None)

@@ -30,6 +30,7 @@ class Grid:
     basis: Array  # (k, k): u = z @ basis
     center: Array  # (k,), in u
     step: Array  # (k,), of the frequencies
+    reach: Array  # (k,), how far apart rows still count, and what lies between the rows and their periodic images
     modes: Modes
     tolerance: float
     transform: type[Separable] | type[Nonuniform]
@@ -44,6 +45,22 @@ class Grid:
     def of_rows(self, Z: Array, plans: Plans) -> Separable | Nonuniform:
         """The transform between rows Z (n, k) and this grid."""
         return self.transform(Z, self.basis * self.step, self.center * self.step, self.modes, self.tolerance, plans)
+
+    def is_outside(self, Z: Array) -> npt.NDArray[np.bool_]:
+        """Does a row (n, k) lie outside the box that this grid covers?"""
+        return self._exceeds(Z, self._half_width)
+
+    def is_at_border(self, Z: Array) -> npt.NDArray[np.bool_]:
+        """Does a row (n, k) lie outside the box, or in it within reach of rows outside?"""
+        return self._exceeds(Z, self._half_width - self.reach)
+
+    @property
+    def _half_width(self) -> Array:
+        return np.pi / self.step - self.reach / 2
+
+    def _exceeds(self, Z: Array, half_width: Array) -> npt.NDArray[np.bool_]:
+        """Is a row farther from the center of the box than this, on any axis?"""
+        return np.asarray((np.abs(rotate(Z, self.basis) - self.center) > half_width).any(axis=1))
 
 
 def shared_grid(pairs: Sequence[Pair], Z: list[Array], S: Array, tolerance: float) -> Grid | None:
@@ -98,6 +115,7 @@ def _grid(
             basis=basis,
             center=(low + high) / 2,
             step=step,
+            reach=reach * widest,
             modes=modes,
             tolerance=tolerance,
             transform=cheapest,

@@ -1,0 +1,123 @@
+"""Rows of files that are larger than memory: read once, and copied as plain numbers to a temporary folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset
+
+from melm.data.row_blocks import FileBlocks, block_sizes
+
+FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """Labeled rows of files, with what their columns are called."""
+
+    blocks: FileBlocks
+    classes: npt.NDArray[Any]  # (C,), labels in order
+    feature_names: list[str]
+
+
+def open_dataset(path: str | PathLike[str]) -> pa.dataset.Dataset:
+    """A file, or a folder of files of one kind, as a dataset of Arrow."""
+    path = Path(path)
+    if not path.exists():
+        raise ValueError(f"{path} does not exist.")
+    files = sorted(file for file in path.rglob("*") if file.suffix in FORMATS) if path.is_dir() else [path]
+    kinds = {FORMATS.get(file.suffix) for file in files}
+    if len(kinds) != 1 or None in kinds:
+        raise ValueError(f"{path} holds no rows that are known: files of one kind are wanted, {', '.join(FORMATS)}.")
+    try:
+        return pa.dataset.dataset([str(file) for file in files], format=kinds.pop())
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def read(dataset: pa.dataset.Dataset, target: str, features: Sequence[str] | None = None) -> FileRows:
+    """The rows of a dataset, read once. Features are all columns but the target, unless some are named."""
+    names = _features(dataset.schema, target, features)
+    dtype = _common_type([dataset.schema.field(name).type for name in names])
+    folder = TemporaryDirectory(prefix="melm-rows-")
+    rows, labels = Path(folder.name) / "rows", Path(folder.name) / "labels"
+    places: dict[Any, int] = {}  # of each label, in the order in which they were met
+    n_rows = 0
+    with rows.open("wb") as to_rows, labels.open("wb") as to_labels:
+        for batch in _batches(dataset, [*names, target]):
+            X = np.empty((batch.num_rows, len(names)), dtype)
+            for j, name in enumerate(names):
+                X[:, j] = _numbers(batch.column(j), name, n_rows)
+            X.tofile(to_rows)
+            _places(batch.column(len(names)), target, n_rows, places).tofile(to_labels)
+            n_rows += batch.num_rows
+    if n_rows == 0:
+        raise ValueError("The files hold no rows.")
+    classes, recode = np.unique(np.array(list(places)), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"At least two classes are needed, got 1 class: {classes.tolist()[0]!r}.")
+    sizes = block_sizes(n_rows, len(names))
+    blocks = FileBlocks(rows, labels, np.dtype(dtype), len(names), recode.astype(np.int32), sizes, folder)
+    return FileRows(blocks, classes, names)
+
+
+def _features(schema: pa.Schema, target: str, features: Sequence[str] | None) -> list[str]:
+    if target not in schema.names:
+        raise ValueError(f"There is no column {target!r} among {', '.join(map(repr, schema.names))}.")
+    names = [name for name in schema.names if name != target] if features is None else list(features)
+    missing = [name for name in names if name not in schema.names]
+    if missing:
+        raise ValueError(f"There is no column {missing[0]!r} among {', '.join(map(repr, schema.names))}.")
+    other = [name for name in names if not _is_number(schema.field(name).type)]
+    if other:
+        kinds = ", ".join(f"{name!r} ({schema.field(name).type})" for name in other[:5])
+        raise ValueError(f"Features of rows beyond memory are numbers, which these columns are not: {kinds}.")
+    return names
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _common_type(kinds: Sequence[pa.DataType]) -> type[np.float32] | type[np.float64]:
+    """float32 where no column needs more."""
+    small = (pa.float32(), pa.float16(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.bool_())
+    return np.float32 if all(kind in small for kind in kinds) else np.float64
+
+
+def _batches(dataset: pa.dataset.Dataset, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from dataset.to_batches(columns=columns)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ValueError(f"The files do not agree with each other, or are damaged: {error}") from None
+
+
+def _numbers(column: pa.Array, name: str, first: int) -> npt.NDArray[Any]:
+    if column.null_count:
+        row = first + pc.index(column.is_null(), True).as_py()
+        raise ValueError(f"Row {row} has no value in column {name!r}: rows beyond memory are taken without gaps.")
+    numbers: npt.NDArray[Any] = pc.cast(column, pa.float64()).to_numpy()
+    if not np.isfinite(numbers).all():
+        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise ValueError(f"Row {first + row} holds {numbers[row]} in column {name!r}.")
+    return numbers
+
+
+def _places(column: pa.Array, target: str, first: int, places: dict[Any, int]) -> npt.NDArray[np.int32]:
+    if column.null_count:
+        row = first + pc.index(column.is_null(), True).as_py()
+        raise ValueError(f"Row {row} has no label in column {target!r}.")
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    own = [places.setdefault(label, len(places)) for label in encoded.dictionary.to_pylist()]
+    return np.array(own, dtype=np.int32)[encoded.indices.to_numpy()]

@@ -1,0 +1,141 @@
+"""Rows in blocks, for data that are larger than memory: sums over blocks, in an order that is always the same.
+
+Whatever a fit asks of all its rows is a sum over blocks of what a function makes of one block. The blocks are added up
+in pairs, the pairs in pairs, and so on, so that equal blocks give equal bytes wherever each of them was worked on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+BLOCK_BYTES = 2**24  # of rows as float64: a block is some tens of thousands of rows
+
+
+class Addable(Protocol):
+    """What can be added up."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+A = TypeVar("A", bound=Addable)
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Some rows with the codes of their classes."""
+
+    X: npt.NDArray[Any]  # (m, d), float64 or float32
+    codes: npt.NDArray[np.int32]  # (m,)
+    index: npt.NDArray[np.uint64]  # (m,), of each row among all rows
+
+    @classmethod
+    def consecutive(cls, X: npt.NDArray[Any], codes: npt.NDArray[np.int32], first: int) -> RowBlock:
+        """Rows that follow each other."""
+        return cls(X, codes, np.arange(first, first + len(codes), dtype=np.uint64))
+
+    def take(self, chosen: npt.NDArray[np.bool_]) -> RowBlock:
+        """Some of the rows."""
+        return RowBlock(self.X[chosen], self.codes[chosen], self.index[chosen])
+
+    def uniform(self, seed: int) -> npt.NDArray[np.float64]:
+        """A number in [0, 1) for each row, which depends on the seed and on the row's index only (m,)."""
+        bits = _mix(self.index ^ _mix(np.array([seed % 2**63], dtype=np.uint64)))
+        return np.asarray((bits >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
+
+
+class RowBlocks(Protocol):
+    """Labeled rows, a block at a time, wherever they are."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    def total(self, function: Callable[..., A], *arguments: object) -> A:
+        """The sum over blocks of function(block, *arguments), always added up in the same order."""
+
+
+@dataclass(frozen=True)
+class ArrayBlocks:
+    """Blocks of an array in memory, or of one that a file is mapped to."""
+
+    X: npt.NDArray[Any]  # (n, d)
+    codes: npt.NDArray[np.int32]  # (n,)
+    sizes: Sequence[int]  # rows of each block
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    def total(self, function: Callable[..., A], *arguments: object) -> A:
+        """The sum over blocks of function(block, *arguments)."""
+        return add_in_pairs(function(block, *arguments) for block in self._blocks())
+
+    def _blocks(self) -> Iterator[RowBlock]:
+        begin = 0
+        for size in self.sizes:
+            some = slice(begin, begin + size)
+            yield RowBlock.consecutive(np.asarray(self.X[some]), self.codes[some], begin)
+            begin += size
+
+
+@dataclass(frozen=True)
+class FileBlocks:
+    """Blocks of rows in a file of numbers, read one at a time: no more of it is in memory than one block."""
+
+    rows: Path  # n * d numbers
+    labels: Path  # n numbers, each the place of a row's code in `recode`
+    dtype: np.dtype[Any]
+    n_features: int
+    recode: npt.NDArray[np.int32]
+    sizes: Sequence[int]  # rows of each block
+
+    def total(self, function: Callable[..., A], *arguments: object) -> A:
+        """The sum over blocks of function(block, *arguments)."""
+        return add_in_pairs(function(block, *arguments) for block in self._blocks())
+
+    def _blocks(self) -> Iterator[RowBlock]:
+        begin = 0
+        with self.rows.open("rb") as rows, self.labels.open("rb") as labels:
+            for size in self.sizes:
+                X = np.fromfile(rows, self.dtype, size * self.n_features).reshape(size, self.n_features)
+                yield RowBlock.consecutive(X, self.recode[np.fromfile(labels, np.int32, size)], begin)
+                begin += size
+
+
+def block_rows(n_features: int) -> int:
+    """Rows of a block: a power of two, about BLOCK_BYTES."""
+    return int(2 ** np.clip(np.log2(BLOCK_BYTES / (8 * n_features)) // 1, 10, 16))
+
+
+def block_sizes(n_rows: int, n_features: int) -> list[int]:
+    """How so many rows are cut into blocks."""
+    size = block_rows(n_features)
+    return [min(size, n_rows - begin) for begin in range(0, n_rows, size)]
+
+
+def add_in_pairs(parts: Iterator[A]) -> A:
+    """The sum of some parts: neighbors are added up, then neighbors of these. Holds a few parts at a time."""
+    held: list[tuple[int, A]] = []  # sums of 2^level parts, the largest first
+    for part in parts:
+        level = 0
+        while held and held[-1][0] == level:
+            part = held.pop()[1] + part
+            level += 1
+        held.append((level, part))
+    total = held.pop()[1]
+    while held:
+        total = held.pop()[1] + total
+    return total
+
+
+def _mix(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The bits of 64-bit numbers, thoroughly mixed, as the generator SplitMix64 does. Arithmetic is modulo 2^64."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
