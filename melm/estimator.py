@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Literal, Self, get_args
 
@@ -16,6 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from melm.data.beyond_memory import by_block, is_beyond_memory, open_rows
 from melm.data.covariance import CovarianceKind
 from melm.data.labeled import (
     Labeled,
@@ -173,15 +174,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         A weight is how often its row counts: one of weight 3 is three rows, one of weight 0 is none. Class sizes,
         kernels, covariances and scores go by sums of weights; folds, and whatever leaves one out, take a row whole.
         """
-        given, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
-        rows, labels, weights = counted(canonical(given), labels, sample_weight)
-        codes, classes = check_labels(labels, weights)
-        names = getattr(self, "feature_names_in_", None)
-        data = Labeled(rows, codes, classes, None if names is None else names.tolist(), weights=weights)
-        fitting = self.fitting(rows.shape[1])
-        class_priors(fitting.priors, np.bincount(codes, weights).tolist())
+        if is_beyond_memory(X):
+            data: Labeled = self._open(X, y, sample_weight)
+        else:
+            data = self._check_training(X, y, sample_weight)
+        fitting = self.fitting(self.n_features_in_)
+        class_priors(fitting.priors, np.bincount(data.codes, data.weights).tolist())
 
         def task(units: Sequence[Unit]) -> Task:
             return fitting.task(data, units, _never)
@@ -198,25 +196,41 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             )
         return self
 
+    def _check_training(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Labeled:
+        given, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
+        )
+        rows, labels, weights = counted(canonical(given), labels, sample_weight)
+        codes, classes = check_labels(labels, weights)
+        names = getattr(self, "feature_names_in_", None)
+        return Labeled(rows, codes, classes, None if names is None else names.tolist(), weights=weights)
+
+    def _open(self, X: Any, y: Any, sample_weight: object) -> Labeled:
+        if sample_weight is not None:
+            raise ValueError("Rows beyond memory have no sample_weight.")
+        data = open_rows(X, y, _seed(self.random_state))
+        self.n_features_in_ = data.blocks.n_features
+        if data.feature_names is not None:
+            self.feature_names_in_ = np.array(data.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return data
+
     def transform(self, X: Matrix) -> Array:
         """The rows of X in the projected space (n_samples, n_components)."""
-        checked = self._check(X)
-        return self.model_.transform(checked)
+        return self._of_rows(X, self._fitted.transform, self._n_features_out)
 
     def predict(self, X: Matrix) -> npt.NDArray[Any]:
         """The most probable class of each row."""
-        checked = self._check(X)
-        return self.model_.predict(checked)
+        return self._of_rows(X, self._fitted.predict)
 
     def predict_proba(self, X: Matrix) -> Array:
         """P(class | row), columns in the order of `classes_`."""
-        checked = self._check(X)
-        return self.model_.predict_proba(checked)
+        return self._of_rows(X, self._fitted.predict_proba, len(self.classes_))
 
     def log_density(self, X: Matrix) -> Array:
         """Log density of all classes together at each row: low where a row is far from all training data."""
-        checked = self._check(X)
-        return self.model_.log_density(checked)
+        return self._of_rows(X, self._fitted.log_density)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model as one .npz file."""
@@ -271,10 +285,16 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         tags.input_tags.sparse = True
         return tags
 
-    def _check(self, X: Matrix) -> Matrix:
+    @property
+    def _fitted(self) -> Model:
         check_is_fitted(self)
-        checked: Matrix = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return checked
+        return self.model_
+
+    def _of_rows(self, X: Matrix, function: Callable[[Matrix], npt.NDArray[Any]], n_columns: int | None = None) -> Any:
+        """What the model makes of rows; of rows of Dask lazily, and of files block by block."""
+        if is_beyond_memory(X):
+            return by_block(X, function, n_columns, getattr(self, "feature_names_in_", None))
+        return function(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
 
     def fitting(self, n_features: int) -> Fitting:
         """The parameters, checked: the fit as a plan that other processes can run as well."""

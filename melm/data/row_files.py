@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,10 +70,25 @@ def read(dataset: pa.dataset.Dataset, target: str, features: Sequence[str] | Non
     return FileRows(blocks, classes, names)
 
 
+def read_features(dataset: pa.dataset.Dataset, features: Sequence[str]) -> Iterator[npt.NDArray[Any]]:
+    """The features of the rows of a dataset, some rows at a time."""
+    first = 0
+    _check_columns(dataset.schema, features)
+    for batch in _batches(dataset, list(features)):
+        columns = [_numbers(column, name, first) for column, name in zip(batch.columns, features, strict=True)]
+        yield np.column_stack(columns)
+        first += batch.num_rows
+
+
 def _features(schema: pa.Schema, target: str, features: Sequence[str] | None) -> list[str]:
     if target not in schema.names:
         raise ValueError(f"There is no column {target!r} among {', '.join(map(repr, schema.names))}.")
     names = [name for name in schema.names if name != target] if features is None else list(features)
+    _check_columns(schema, names)
+    return names
+
+
+def _check_columns(schema: pa.Schema, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in schema.names]
     if missing:
         raise ValueError(f"There is no column {missing[0]!r} among {', '.join(map(repr, schema.names))}.")
@@ -81,12 +96,14 @@ def _features(schema: pa.Schema, target: str, features: Sequence[str] | None) ->
     if other:
         kinds = ", ".join(f"{name!r} ({schema.field(name).type})" for name in other[:5])
         raise ValueError(f"Features of rows beyond memory are numbers, which these columns are not: {kinds}.")
-    return names
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
     )
 
 
@@ -106,7 +123,7 @@ def _batches(dataset: pa.dataset.Dataset, columns: list[str]) -> Iterator[pa.Rec
 def _numbers(column: pa.Array, name: str, first: int) -> npt.NDArray[Any]:
     if column.null_count:
         row = first + pc.index(column.is_null(), True).as_py()
-        raise ValueError(f"Row {row} has no value in column {name!r}: rows beyond memory are taken without gaps.")
+        raise ValueError(f"Row {row} has no value in column {name!r}: rows beyond memory take no missing values.")
     numbers: npt.NDArray[Any] = pc.cast(column, pa.float64()).to_numpy()
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
@@ -118,6 +135,8 @@ def _places(column: pa.Array, target: str, first: int, places: dict[Any, int]) -
     if column.null_count:
         row = first + pc.index(column.is_null(), True).as_py()
         raise ValueError(f"Row {row} has no label in column {target!r}.")
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    # A dictionary may name labels that no row has.
+    plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    encoded = plain.dictionary_encode()
     own = [places.setdefault(label, len(places)) for label in encoded.dictionary.to_pylist()]
-    return np.array(own, dtype=np.int32)[encoded.indices.to_numpy()]
+    return np.asarray(np.array(own, dtype=np.int32)[encoded.indices.to_numpy()])

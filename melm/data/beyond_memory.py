@@ -1,0 +1,86 @@
+"""Which rows are beyond memory, and how they are opened: files, arrays that files are mapped to, and Dask."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from melm.data.block_moments import SAMPLE_BYTES
+from melm.data.labeled import check_labels
+from melm.data.labeled_blocks import LabeledBlocks
+from melm.data.row_blocks import ArrayBlocks, block_sizes
+
+
+def is_beyond_memory(X: Any) -> bool:
+    """Files by their path, datasets of pyarrow, large memory-mapped arrays, and arrays and data frames of Dask."""
+    mapped = isinstance(X, np.memmap) and X.nbytes > SAMPLE_BYTES
+    return mapped or isinstance(X, str | PathLike) or is_of(X, "pyarrow.dataset", "Dataset") or is_dask(X)
+
+
+def is_dask(X: Any) -> bool:
+    """An array or a data frame of Dask."""
+    return is_of(X, "dask.array", "Array") or is_of(X, "dask.dataframe", "DataFrame")
+
+
+def is_of(X: Any, module: str, name: str) -> bool:
+    """Is it of a class of a library that is imported only where somebody uses it?"""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(X, getattr(loaded, name))
+
+
+def by_block(X: Any, function: Callable[[Any], npt.NDArray[Any]], n_columns: int | None, feature_names: Any) -> Any:
+    """What a function makes of rows: n_columns numbers of each row, or one thing where None. Of Dask, lazily.
+
+    Columns of files and data frames are taken by their names.
+    """
+    if is_of(X, "dask.array", "Array"):
+        whole = X.rechunk({1: -1})
+        if n_columns is None:
+            return whole.map_blocks(function, drop_axis=1, dtype=function(np.zeros((1, X.shape[1]))).dtype)
+        return whole.map_blocks(function, chunks=(whole.chunks[0], (n_columns,)), dtype=np.float64)
+    if is_dask(X):
+        frame = X[list(feature_names)]
+        return by_block(frame.to_dask_array(lengths=True), function, n_columns, None)
+    if isinstance(X, np.memmap):
+        parts = [function(X[begin : begin + size]) for begin, size in _spans(X)]
+        return np.concatenate(parts)
+    from melm.data import row_files
+
+    dataset = row_files.open_dataset(X) if isinstance(X, str | PathLike) else X
+    return np.concatenate([function(rows) for rows in row_files.read_features(dataset, list(feature_names))])
+
+
+def _spans(X: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+    begin = 0
+    for size in block_sizes(*X.shape):
+        yield begin, size
+        begin += size
+
+
+def open_rows(X: Any, y: Any, seed: int) -> LabeledBlocks:
+    """Labeled rows beyond memory. `y` names the column of the labels, where X has named columns."""
+    if is_dask(X):
+        from melm.data import dask_blocks
+
+        of_dask = dask_blocks.read(X, y)
+        return LabeledBlocks.of(of_dask.blocks, of_dask.classes, of_dask.feature_names, seed)
+    if isinstance(X, np.memmap):
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and features.")
+        codes, classes = check_labels(y)
+        if len(codes) != len(X):
+            raise ValueError(f"X has {len(X)} rows, y {len(codes)} labels.")
+        blocks = ArrayBlocks(X, codes.astype(np.int32), block_sizes(*X.shape))
+        return LabeledBlocks.of(blocks, classes, None, seed)
+    from melm.data import row_files
+
+    if not isinstance(y, str):
+        raise ValueError(f"y is a {type(y).__name__}: with files it is the name of the column that holds the labels.")
+    dataset = row_files.open_dataset(X) if isinstance(X, str | PathLike) else X
+    of_files = row_files.read(dataset, y)
+    return LabeledBlocks.of(of_files.blocks, of_files.classes, of_files.feature_names, seed)

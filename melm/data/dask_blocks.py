@@ -1,0 +1,136 @@
+"""Rows of Dask: each block stays with the worker that has it, and only sums travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import dask
+import numpy as np
+import numpy.typing as npt
+from dask import array, dataframe
+from dask.delayed import Delayed, delayed
+
+from melm.data.row_blocks import Addable, RowBlock, add_in_pairs
+
+A = TypeVar("A", bound=Addable)
+
+BUNDLES = 128  # blocks are worked on by several in one task where there are more than so many
+
+
+@dataclass(frozen=True)
+class DaskBlocks:
+    """Blocks that are persisted where Dask runs. A worker that dies takes blocks along, which Dask then makes again."""
+
+    bundles: Sequence[Delayed]  # each some blocks that follow each other: a power of two, but for the last
+    n_features: int
+
+    def total(self, function: Callable[..., A], *arguments: object) -> A:
+        """The sum over blocks of function(block, *arguments): the same tree as in memory, so the same bytes."""
+        shared = delayed(arguments, pure=False, traverse=False) if arguments else ()
+        parts = [delayed(_sum_of_bundle, pure=False)(function, bundle, shared) for bundle in self.bundles]
+        while len(parts) > 1:
+            parts = [
+                delayed(_add, pure=False)(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i]
+                for i in range(0, len(parts), 2)
+            ]
+        (total,) = dask.compute(parts[0])
+        found: A = total
+        return found
+
+
+@dataclass(frozen=True)
+class DaskRows:
+    """Labeled rows of Dask, with what their columns are called."""
+
+    blocks: DaskBlocks
+    classes: npt.NDArray[Any]  # (C,), labels in order
+    feature_names: list[str] | None
+
+
+def is_dask(X: object) -> bool:
+    """Is it an array or a data frame of Dask?"""
+    return isinstance(X, array.Array | dataframe.DataFrame)
+
+
+def read(X: Any, y: Any) -> DaskRows:
+    """The rows of an array or a data frame; y is an array or a series of as many, or names a column of the frame."""
+    names = None
+    if isinstance(X, dataframe.DataFrame):
+        if isinstance(y, str):
+            if y not in X.columns:
+                raise ValueError(f"There is no column {y!r} among {', '.join(map(repr, X.columns))}.")
+            X, y = X.drop(columns=y), X[y]
+        names = [str(name) for name in X.columns]
+        other = [name for name, kind in zip(names, X.dtypes, strict=True) if not _is_number(kind)]
+        if other:
+            raise ValueError(f"Features of rows beyond memory are numbers, which {other[0]!r} is not.")
+    elif X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and features.")
+    n_features = int(X.shape[1])
+    rows, labels = _parts(X), _parts(y)
+    if len(rows) != len(labels):
+        raise ValueError(f"X has {len(rows)} blocks and y {len(labels)}: rows and labels must be cut alike.")
+    checked = [delayed(_check, pure=False)(*both, number) for number, both in enumerate(zip(rows, labels, strict=True))]
+    checked = list(dask.persist(*checked))
+    facts = dask.compute(*[delayed(_facts, pure=False)(part) for part in checked])
+    sizes, known = [size for size, _ in facts], [labels for _, labels in facts]
+    classes = np.unique(np.concatenate(known))
+    if len(classes) < 2:
+        raise ValueError(f"At least two classes are needed, got {len(classes)}: {classes.tolist()}.")
+    firsts = np.cumsum([0, *sizes[:-1]]).tolist()
+    blocks = [
+        delayed(_block, pure=False)(part, classes, first)
+        for part, first, size in zip(checked, firsts, sizes, strict=True)
+        if size
+    ]
+    together = 2 ** max(0, int(np.log2(max(1, len(blocks) / BUNDLES))))
+    bundles = [delayed(list, pure=False)(blocks[i : i + together]) for i in range(0, len(blocks), together)]
+    return DaskRows(DaskBlocks(list(dask.persist(*bundles)), n_features), classes, names)
+
+
+def _parts(collection: Any) -> list[Delayed]:
+    """The blocks of rows of an array, a frame or a series."""
+    if isinstance(collection, array.Array):
+        if collection.ndim == 2:
+            collection = collection.rechunk({1: -1})
+        parts: list[Delayed] = collection.to_delayed().ravel().tolist()
+        return parts
+    if isinstance(collection, dataframe.DataFrame | dataframe.Series):
+        return list(collection.to_delayed())
+    raise ValueError(f"y is a {type(collection).__name__}: with rows of Dask it is an array or a series of Dask.")
+
+
+def _check(X: Any, y: Any, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    rows, labels = np.asarray(X), np.asarray(y)
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    if len(rows) != len(labels):
+        raise ValueError(f"Block {number} has {len(rows)} rows and {len(labels)} labels.")
+    if not np.isfinite(rows).all():
+        row, feature = np.argwhere(~np.isfinite(rows))[0].tolist()
+        raise ValueError(f"Row {row} of block {number} holds {rows[row, feature]} in feature {feature}.")
+    if any(label is None or label != label for label in np.unique(labels.astype(object).astype(str)) if label == "nan"):
+        raise ValueError(f"Block {number} has rows without a label.")
+    return np.ascontiguousarray(rows), labels
+
+
+def _facts(part: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> tuple[int, npt.NDArray[Any]]:
+    return len(part[1]), np.unique(part[1])
+
+
+def _block(part: tuple[npt.NDArray[Any], npt.NDArray[Any]], classes: npt.NDArray[Any], first: int) -> RowBlock:
+    return RowBlock.consecutive(part[0], np.searchsorted(classes, part[1]).astype(np.int32), first)
+
+
+def _sum_of_bundle(function: Callable[..., A], bundle: Sequence[RowBlock], arguments: tuple[object, ...]) -> A:
+    return add_in_pairs(function(block, *arguments) for block in bundle)
+
+
+def _add(one: A, other: A) -> A:
+    return one + other
+
+
+def _is_number(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "fiub"
