@@ -290,10 +290,13 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         check_is_fitted(self)
         return self.model_
 
-    def _of_rows(self, X: Matrix, function: Callable[[Matrix], npt.NDArray[Any]], n_columns: int | None = None) -> Any:
+    def _of_rows(
+        self, X: Matrix, function: Callable[[Matrix], npt.NDArray[Any]], n_columns: int | None = None
+    ) -> npt.NDArray[Any]:
         """What the model makes of rows; of rows of Dask lazily, and of files block by block."""
         if is_beyond_memory(X):
-            return by_block(X, function, n_columns, getattr(self, "feature_names_in_", None))
+            lazily: npt.NDArray[Any] = by_block(X, function, n_columns, getattr(self, "feature_names_in_", None))
+            return lazily
         return function(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
 
     def fitting(self, n_features: int) -> Fitting:

@@ -30,13 +30,11 @@ class LabeledBlocks(Labeled):
     def of(cls, blocks: RowBlocks, classes: npt.NDArray[Any], feature_names: list[str] | None, seed: int) -> Self:
         """Reads all blocks, three times."""
         moments = BlockMoments.of(blocks, len(classes), seed)
-        few = moments.extent.counts < 2
-        if few.any():
-            code = int(few.argmax())
-            raise ValueError(
-                f"Every class needs at least 2 rows, class {classes[code]!r} has {moments.extent.counts[code]}."
-            )
-        sampled = moments.drawn.lowest(np.array(allot(moments.extent.counts.tolist(), SAMPLE_ROWS)))
+        counts = moments.extent.counts.tolist()
+        if min(counts) < 2:
+            label = classes.tolist()[counts.index(min(counts))]
+            raise ValueError(f"Every class needs at least 2 rows, class {label!r} has {min(counts)}.")
+        sampled = moments.drawn.lowest(np.array(allot(counts, SAMPLE_ROWS)))
         return cls(sampled.rows, sampled.codes.astype(np.intp), classes, feature_names, blocks=blocks, moments=moments)
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -94,7 +93,6 @@ class FileBlocks:
     n_features: int
     recode: npt.NDArray[np.int32]
     sizes: Sequence[int]  # rows of each block
-    folder: TemporaryDirectory[str] | None = None  # that goes with the blocks
 
     def total(self, function: Callable[..., A], *arguments: object) -> A:
         """The sum over blocks of function(block, *arguments)."""

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +49,22 @@ def open_dataset(path: str | PathLike[str]) -> pa.dataset.Dataset:
 def read(dataset: pa.dataset.Dataset, target: str, features: Sequence[str] | None = None) -> FileRows:
     """The rows of a dataset, read once. Features are all columns but the target, unless some are named."""
     names = _features(dataset.schema, target, features)
+    folder = Path(mkdtemp(prefix="melm-rows-"))
+    try:
+        blocks, classes = _copy(dataset, names, target, folder)
+    except BaseException:
+        rmtree(folder, ignore_errors=True)
+        raise
+    finalize(blocks, rmtree, folder, ignore_errors=True)  # the copy lives as long as somebody has its blocks
+    return FileRows(blocks, classes, names)
+
+
+def _copy(
+    dataset: pa.dataset.Dataset, names: list[str], target: str, folder: Path
+) -> tuple[FileBlocks, npt.NDArray[Any]]:
+    """Features and labels as two files of numbers, and the labels that there are."""
     dtype = _common_type([dataset.schema.field(name).type for name in names])
-    folder = TemporaryDirectory(prefix="melm-rows-")
-    rows, labels = Path(folder.name) / "rows", Path(folder.name) / "labels"
+    rows, labels = folder / "rows", folder / "labels"
     places: dict[Any, int] = {}  # of each label, in the order in which they were met
     n_rows = 0
     with rows.open("wb") as to_rows, labels.open("wb") as to_labels:
@@ -66,8 +81,7 @@ def read(dataset: pa.dataset.Dataset, target: str, features: Sequence[str] | Non
     if len(classes) < 2:
         raise ValueError(f"At least two classes are needed, got 1 class: {classes.tolist()[0]!r}.")
     sizes = block_sizes(n_rows, len(names))
-    blocks = FileBlocks(rows, labels, np.dtype(dtype), len(names), recode.astype(np.int32), sizes, folder)
-    return FileRows(blocks, classes, names)
+    return FileBlocks(rows, labels, np.dtype(dtype), len(names), recode.astype(np.int32), sizes), classes
 
 
 def read_features(dataset: pa.dataset.Dataset, features: Sequence[str]) -> Iterator[npt.NDArray[Any]]:

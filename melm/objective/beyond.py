@@ -150,7 +150,7 @@ class _Part:
         outside = [grid.is_outside(Z) for Z in border]
         weights = [np.full(len(Z), share) for Z, share in zip(border, shares, strict=True)]
         self._exact: dict[Pair, list[ExactPotential]] = {}
-        self._log_shares: dict[Pair, list[float]] = {}
+        self._shares: dict[Pair, list[float]] = {}  # of the grid and of each exact part in the potential
         self.log_values: dict[Pair, float] = {}
         for a, b in grid.pairs:
             far_a, far_b = np.flatnonzero(outside[a]), np.flatnonzero(outside[b])
@@ -160,18 +160,19 @@ class _Part:
             logs = [self._on_grid.log_values[a, b], *(part.log_values[a, b] for part in exact)]
             self._exact[a, b] = exact
             self.log_values[a, b] = float(np.logaddexp.reduce(logs))
-            self._log_shares[a, b] = np.exp(np.array(logs) - self.log_values[a, b]).tolist()
+            with np.errstate(invalid="ignore"):  # of a potential that is zero, nobody asks for shares
+                self._shares[a, b] = np.exp(np.array(logs) - self.log_values[a, b]).tolist()
 
     def add_gradient(self, weights: Mapping[Pair, float], gradient: Gradient) -> list[tuple[int, Spectrum]]:
         """Add what comes of the rows at the border. Of the others, gives the code and the spectra of each class."""
-        on_grid = {pair: weights[pair] * self._log_shares[pair][0] for pair in self._grid.pairs}
+        on_grid = {pair: weights[pair] * self._shares[pair][0] for pair in self._grid.pairs}
         adjoints = []
         for place, smoothing, spectra in self._on_grid.adjoints(on_grid):
             code = self._grid.classes[place]
             gradient.smoothing[code] += smoothing
             adjoints.append((code, spectra))
         for pair, parts in self._exact.items():
-            for part, share in zip(parts, self._log_shares[pair][1:], strict=True):
+            for part, share in zip(parts, self._shares[pair][1:], strict=True):
                 part.add_gradient({pair: weights[pair] * share}, gradient)
         return adjoints
 
@@ -207,7 +208,8 @@ def sum_up(block: RowBlock, projection: Array, center: Array, grids: Sequence[Gr
         own = []
         for code in grid.classes:
             rows = Z[(block.codes == code) & ~outside]
-            own.append(grid.of_rows(rows, plans).forward(np.ones(len(rows))))
+            of_class = grid.of_rows(rows, plans).forward(np.ones(len(rows))) if len(rows) else np.zeros(grid.shape)
+            own.append(of_class.astype(np.complex128, copy=False))
         spectra.append(own)
     return Sums(spectra, block.X[at_border], block.codes[at_border])
 
@@ -229,7 +231,8 @@ def pull_back(
         inside = ~grid.is_outside(Z)
         for code, spectra in by_class:
             members = np.flatnonzero((block.codes == code) & inside)
-            for some, in_u in grid.of_rows(Z[members], plans).backward(spectra):
+            of_class = grid.of_rows(Z[members], plans).backward(spectra) if len(members) else ()
+            for some, in_u in of_class:
                 slopes[members[some]] += shares[code] * rotate(in_u, grid.basis.T)
     pulled: Array = centered.T @ slopes
     return pulled

@@ -183,7 +183,7 @@ class _Frequencies:
         T, begins = grid.basis, np.cumsum([0, *map(len, Z)])
         self._begins = begins
         indices = grid.transform.indices(grid.modes)
-        shape = tuple(max(index.shape) for index in indices)
+        shape = grid.shape
         steps = zip(indices, grid.step, strict=True)
         self._frequencies = np.stack([np.broadcast_to(index * step, shape) for index, step in steps])  # (k, ...)
         measure = float(np.prod(grid.step / (2 * np.pi)) * abs(np.linalg.det(T)))

@@ -42,6 +42,11 @@ class Grid:
     def classes(self) -> list[int]:
         return sorted({c for pair in self.pairs for c in pair})
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of what a transform holds."""
+        return tuple(max(index.shape) for index in self.transform.indices(self.modes))
+
     def of_rows(self, Z: Array, plans: Plans) -> Separable | Nonuniform:
         """The transform between rows Z (n, k) and this grid."""
         return self.transform(Z, self.basis * self.step, self.center * self.step, self.modes, self.tolerance, plans)

@@ -32,7 +32,7 @@ class Spectra:
         """
         self.grid, T = grid, grid.basis
         indices = grid.transform.indices(grid.modes)
-        shape = tuple(max(index.shape) for index in indices)
+        shape = grid.shape
         n_components = len(shape)
         self._frequencies = np.stack(
             [np.broadcast_to(index * step, shape).ravel() for index, step in zip(indices, grid.step, strict=True)]

@@ -1,0 +1,217 @@
+"""MELM on rows beyond memory: the same bytes from memory, files and Dask, and clear words for what cannot be read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client, LocalCluster
+
+from melm import MELM
+from melm.data import beyond_memory
+from melm.data.labeled_blocks import LabeledBlocks
+from melm.data.row_blocks import ArrayBlocks
+
+N_ROWS, BLOCK = 6000, 1024
+NAMES = [f"x{j}" for j in range(4)]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("melm.data.row_blocks.block_rows", lambda n_features: BLOCK)
+
+
+@pytest.fixture(scope="module", name="X")
+def rows() -> npt.NDArray[np.float64]:
+    generator = np.random.default_rng(0)
+    return generator.standard_normal((N_ROWS, 4)) + 0.8 * generator.standard_normal((3, 4))[np.arange(N_ROWS) % 3]
+
+
+@pytest.fixture(scope="module", name="y")
+def labels() -> npt.NDArray[np.str_]:
+    return np.array(["adelie", "chinstrap", "gentoo"])[np.arange(N_ROWS) % 3]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, X: Any, y: Any) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    for part in range(3):
+        some = slice(part * 2000, (part + 1) * 2000)
+        columns = {name: X[some, j] for j, name in enumerate(NAMES)}
+        pq.write_table(pa.table({**columns, "kind": y[some]}), folder / f"part-{part}.parquet", row_group_size=700)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def in_memory(X: Any, y: Any) -> MELM:
+    """The fit of the same blocks in memory."""
+    sizes = [min(BLOCK, N_ROWS - begin) for begin in range(0, N_ROWS, BLOCK)]
+    classes, codes = np.unique(y, return_inverse=True)
+
+    def opened(*_: object) -> LabeledBlocks:
+        return LabeledBlocks.of(ArrayBlocks(X, codes.astype(np.int32), sizes), classes, NAMES, 0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("melm.estimator.is_beyond_memory", lambda _: True)
+        patch.setattr("melm.estimator.open_rows", opened)
+        return estimator().fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True) as cluster,
+        Client(cluster),
+    ):
+        yield cluster
+
+
+def estimator(**parameters: Any) -> MELM:
+    return MELM(n_starts=3, regularization=None, random_state=0, **parameters)
+
+
+def test_blocks_find_what_a_fit_in_memory_finds(in_memory: MELM, X: Any, y: Any) -> None:
+    plain = estimator().fit(X, y)
+    assert in_memory.divergence_ == pytest.approx(plain.divergence_, rel=1e-6)
+    assert (in_memory.predict(framed(X)) == plain.predict(X)).mean() > 0.999
+    assert in_memory.model_.card.data.class_counts == plain.model_.card.data.class_counts
+
+
+def test_a_folder_of_files_gives_equal_bytes(folder: Path, in_memory: MELM, X: Any) -> None:
+    streamed = estimator().fit(str(folder), "kind")
+    assert streamed.projection_.tobytes() == in_memory.projection_.tobytes()
+    assert streamed.divergence_ == in_memory.divergence_
+    assert streamed.feature_names_in_.tolist() == NAMES
+    frame = framed(X)
+    assert (streamed.predict(folder) == streamed.predict(frame)).all()
+    np.testing.assert_array_equal(streamed.transform(folder), streamed.transform(frame))
+
+
+def test_a_dataset_of_pyarrow_gives_equal_bytes(folder: Path, in_memory: MELM) -> None:
+    assert estimator().fit(pads.dataset(folder), "kind").projection_.tobytes() == in_memory.projection_.tobytes()
+
+
+def test_a_mapped_array_gives_equal_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: MELM, X: Any, y: Any
+) -> None:
+    monkeypatch.setattr(beyond_memory, "SAMPLE_BYTES", 0)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    fitted = estimator().fit(mapped, y)
+    assert fitted.projection_.tobytes() == in_memory.projection_.tobytes()
+    assert (fitted.predict(mapped) == fitted.predict(X)).all()
+
+
+def test_dask_gives_equal_bytes_and_answers_lazily(cluster: LocalCluster, in_memory: MELM, X: Any, y: Any) -> None:
+    rows, labels = da.from_array(X, chunks=(BLOCK, -1)), da.from_array(y, chunks=BLOCK)
+    fitted = estimator().fit(rows, labels)
+    assert fitted.projection_.tobytes() == in_memory.projection_.tobytes()
+    predicted = fitted.predict(rows)
+    assert isinstance(predicted, da.Array)
+    assert (predicted.compute() == in_memory.predict(framed(X))).all()
+    assert fitted.transform(rows).shape == (N_ROWS, 2)
+    assert fitted.predict_proba(rows).shape == (N_ROWS, 3)
+
+
+def test_a_data_frame_of_dask(X: Any, y: Any) -> None:
+    frame = dd.from_pandas(framed(X).assign(kind=y), npartitions=4)
+    fitted = estimator().fit(frame, "kind")
+    assert fitted.feature_names_in_.tolist() == NAMES
+    again = estimator().fit(frame[NAMES], frame["kind"])
+    assert again.projection_.tobytes() == fitted.projection_.tobytes()
+    assert (fitted.predict(frame).compute() == fitted.predict(framed(X))).all()
+
+
+def test_a_worker_that_dies_changes_no_byte(cluster: LocalCluster, in_memory: MELM, X: Any, y: Any) -> None:
+    killed = []
+
+    def kill(_: object) -> None:
+        if not killed:
+            worker = next(iter(cluster.workers.values()))
+            killed.append(worker.pid)
+            worker.process.process._process.kill()
+
+    rows, labels = da.from_array(X, chunks=(BLOCK, -1)), da.from_array(y, chunks=BLOCK)
+    fitted = estimator(callback=kill).fit(rows, labels)
+    assert killed
+    assert fitted.projection_.tobytes() == in_memory.projection_.tobytes()
+
+
+def test_a_path_is_chosen_on_a_sample(folder: Path) -> None:
+    fitted = MELM(regularization="path", n_starts=2, random_state=0).fit(folder, "kind")
+    assert fitted.model_.card.search is not None
+    assert fitted.model_.card.search.chosen is not None
+    assert fitted.model_.card.data.n_rows == N_ROWS
+
+
+def framed(X: Any) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=NAMES)
+
+
+def write(path: Path, **columns: Any) -> Path:
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"a": [1.0, None] * 4, "kind": [0, 1] * 4}, "Row 1 has no value in column 'a'"),
+        ({"a": [1.0, np.inf] * 4, "kind": [0, 1] * 4}, "Row 1 holds inf in column 'a'"),
+        ({"a": ["u", "v"] * 4, "kind": [0, 1] * 4}, r"these columns are not: 'a' \(string\)"),
+        ({"a": [1.0, 2.0] * 4, "kind": [0, None] * 4}, "Row 1 has no label in column 'kind'"),
+        ({"a": [1.0, 2.0] * 4, "kind": [0, 0] * 4}, "At least two classes are needed, got 1 class: 0"),
+        ({"a": [1.0, 2.0] * 4, "kind": [0] * 7 + [1]}, "class 1 has 1"),
+        ({"a": [1.0, 1.0] * 4, "kind": [0, 1] * 4}, "All features are constant"),
+        ({"a": [1.0, 2.0] * 4, "label": [0, 1] * 4}, "no column 'kind' among 'a', 'label'"),
+        ({"a": pa.array([], pa.float64()), "kind": pa.array([], pa.int64())}, "hold no rows"),
+    ],
+)
+def test_what_cannot_be_fitted_is_named(tmp_path: Path, columns: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        MELM(1).fit(write(tmp_path / "rows.parquet", **columns), "kind")
+
+
+def test_files_that_differ_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", a=[1.0, 2.0], b=[0.5, 1.5], kind=[0, 1])
+    write(tmp_path / "b.parquet", b=["u", "v"], a=[1.0, 2.0], kind=[0, 1])
+    with pytest.raises(ValueError, match="do not agree"):
+        MELM(1).fit(tmp_path, "kind")
+
+
+def test_columns_are_taken_by_name(tmp_path: Path, folder: Path, in_memory: MELM) -> None:
+    for file in sorted(folder.iterdir()):
+        table = pq.read_table(file)
+        pq.write_table(
+            table.select(table.column_names[::-1] if "1" in file.name else table.column_names), tmp_path / file.name
+        )
+    assert estimator().fit(tmp_path, "kind").projection_.tobytes() == in_memory.projection_.tobytes()
+
+
+def test_a_class_may_come_late_and_a_dictionary_may_name_labels_without_rows(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    labels = pa.DictionaryArray.from_arrays(pa.array([0] * 2000 + [2] * 50), ["a", "none", "z"])
+    path = write(
+        tmp_path / "rows.parquet", u=generator.standard_normal(2050), v=generator.standard_normal(2050), kind=labels
+    )
+    assert estimator().fit(path, "kind").classes_.tolist() == ["a", "z"]
+
+
+def test_no_file_and_no_target_are_named(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(ValueError, match="does not exist"):
+        MELM().fit(tmp_path / "nowhere", "kind")
+    with pytest.raises(ValueError, match="name of the column that holds the labels"):
+        MELM().fit(folder, np.zeros(3))
+
+
+def test_dask_rows_and_labels_must_be_cut_alike(X: Any, y: Any) -> None:
+    with pytest.raises(ValueError, match="must be cut alike"):
+        MELM().fit(da.from_array(X, chunks=(BLOCK, -1)), da.from_array(y, chunks=2 * BLOCK))
