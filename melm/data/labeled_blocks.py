@@ -42,7 +42,7 @@ class LabeledBlocks(Labeled):
         """How many rows there are in all blocks."""
         return int(self.moments.extent.counts.sum())
 
-    def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float) -> Problem:
-        if resamples:
-            return super()._prepare(covariance, resamples, ridge)
+    def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int | None) -> Problem:
+        if resamples or n_kept is not None:
+            return super()._prepare(covariance, resamples, ridge, n_kept)
         return Problem.of_blocks(self.blocks, self.moments, covariance, ridge)

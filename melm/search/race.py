@@ -65,11 +65,8 @@ class Search:
     def plan(
         self, n_rows: int, gamma: float, resamples: Resamples = (), name: str = "", in_memory: int | None = None
     ) -> Plan[Found]:
-        """All starts on n_rows rows. With a race, only its survivors are converged, and samples go before all rows.
-
-        `in_memory` is how many rows samples can be drawn from, where that is not all.
-        """
-        sizes = sample_sizes(n_rows, in_memory or n_rows) if self.race else [n_rows]
+        """All starts on n_rows rows. With a race, only its survivors are converged, and samples go before all rows."""
+        sizes = sample_sizes(n_rows, in_memory) if self.race else [n_rows]
         units = _Units(sizes, gamma, resamples, name, self._is_small(n_rows))
         found = Found()
         limit = RACE_EVALUATIONS if self.race else None

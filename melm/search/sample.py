@@ -20,10 +20,13 @@ GROWTH = 10  # from sample to sample
 LEAST_GAIN = 4  # a sample is worth its while when the next step has this many times its rows
 
 
-def sample_sizes(n_rows: int, in_memory: int) -> list[int]:
-    """Rows of the steps of a search: growing samples, then all. Small data sets are taken whole at once."""
+def sample_sizes(n_rows: int, in_memory: int | None = None) -> list[int]:
+    """Rows of the steps of a search: growing samples, then all. Small data sets are taken whole at once.
+
+    `in_memory` is how many rows samples can be drawn from, where that is not all.
+    """
     sizes, size = [], SMALLEST
-    while LEAST_GAIN * size <= n_rows and size <= in_memory:
+    while LEAST_GAIN * size <= n_rows and size <= (in_memory or n_rows):
         sizes.append(size)
         size *= GROWTH
     return [*sizes, n_rows]
