@@ -111,7 +111,7 @@ def test_the_library_brings_nothing_of_the_service(core: Environment, tmp_path: 
 
 def test_a_type_checker_sees_the_types(core: Environment, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(TYPED)
-    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", core.bin / "python", "program.py"]
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(core.bin / "python"), "program.py"]
     said = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True).stdout
     assert 'Revealed type is "melm.estimator.MELM"' in said
     assert 'Revealed type is "builtins.str"' in said or 'Revealed type is "str"' in said

@@ -29,7 +29,7 @@ def test_a_tenant_who_fills_the_store_stops_nobody_else(tmp_path: Path, record: 
         api.client(MALLORY) as mallory,
         api.client(ADA) as ada,
     ):
-        made = []
+        made: list[str] = []
         while (answer := mallory.post("/v1/datasets", content=dataset(len(made)), headers=NPZ)).status_code == 201:
             made.append(answer.json()["id"])
             assert len(made) < 64

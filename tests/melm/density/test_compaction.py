@@ -24,7 +24,7 @@ from tests.melm.samples import mixture
 def test_small_densities_stay_as_they_are() -> None:
     chosen = densities(2)
     assert compact(chosen) is chosen
-    assert describe_density(chosen, chosen) == Density(n_rows=3000, n_stored_rows=3000, cell=None)
+    assert describe_density(3000, chosen, chosen) == Density(n_rows=3000, n_stored_rows=3000, cell=None)
 
 
 @pytest.mark.parametrize("heavy", [False, True])
@@ -40,7 +40,7 @@ def test_fewer_rows_say_the_same(k: int, n_rows: int, heavy: bool) -> None:
     Z = queries(chosen)[:-1]
     error = stored.log_densities(Z) - chosen.log_densities(Z)
     assert np.sqrt(np.square(error).mean()) < 5e-3
-    facts = describe_density(chosen, stored).model_dump()
+    facts = describe_density(n_rows, chosen, stored).model_dump()
     assert facts["n_stored_rows"] == sum(map(len, stored.rows))
     assert facts["log_density_error"] < 3e-3
     assert facts["log_density_error"] < facts["largest_log_density_error"]

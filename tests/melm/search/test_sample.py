@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from melm.data.blocks import allot
 from melm.data.labeled import Labeled
-from melm.search.sample import LEAST_GAIN, SMALLEST, allot, sample, sample_sizes
+from melm.search.sample import LEAST_GAIN, SMALLEST, sample, sample_sizes
 from tests.melm.samples import mixture
 
 
