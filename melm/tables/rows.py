@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from melm.tables.encoding import MAX_DAYS, CategoryColumn, Column, NumberColumn, TimeColumn
 from melm.tables.kinds import as_times
@@ -14,6 +15,7 @@ from melm.tables.table import Table
 
 SHOWN_NAMES = 20
 LISTED_NAMES = 50
+NEVER_MISSING = "the value is missing, and no training row lacked it"
 
 
 def role_of(column: Column) -> Role:
@@ -23,8 +25,13 @@ def role_of(column: Column) -> Role:
     return Role.TIME if isinstance(column, TimeColumn) else Role.CATEGORICAL
 
 
-def find_columns(table: Table, columns: Sequence[Column]) -> tuple[Table, list[Problem], list[str]]:
-    """The table with these columns as their kinds are read, what keeps rows from the model, and what is to be said."""
+def find_columns(
+    table: Table, columns: Sequence[Column], *, impute: bool = False
+) -> tuple[Table, list[Problem], list[str]]:
+    """The table with these columns as their kinds are read, what keeps rows from the model, and what is to be said.
+
+    A missing value in a column in which no training row lacked one is a problem, and a remark with `impute`.
+    """
     names = [column.name for column in columns]
     if missing := names_beyond(names, table.names):
         advice = f"columns: {', '.join(names[:LISTED_NAMES])}"
@@ -43,26 +50,38 @@ def find_columns(table: Table, columns: Sequence[Column]) -> tuple[Table, list[P
             detail = f"the column {column.name!r} is text, not numbers"
             problems.append(Problem(detail, member=column.name))
             continue
-        problems += _cell_problems(table, column)
+        problems += _wrong_numbers(table, column)
+        lacking = [] if column.n_missing else _of_rows(column.name, table.is_missing(column.name), NEVER_MISSING)
+        if impute:
+            remarks += [_about_missing(column, problem.count) for problem in lacking]
+        else:
+            problems += lacking
     return table, problems, remarks
 
 
-def _cell_problems(table: Table, column: Column) -> Iterator[Problem]:
-    """Missing values where no training row lacked one, and numbers that are none of the column."""
-    name = column.name
-    if not column.n_missing:
-        yield from _of_rows(name, table.is_missing(name), "the value is missing, and no training row lacked it")
+def _wrong_numbers(table: Table, column: Column) -> list[Problem]:
+    """Numbers that are none of the column."""
     if isinstance(column, TimeColumn):
-        yield from _of_rows(name, np.abs(table.number(name)) > MAX_DAYS, "the number is no time")
+        return _of_rows(column.name, np.abs(table.number(column.name)) > MAX_DAYS, "the number is no time")
     if isinstance(column, NumberColumn):
-        yield from _of_rows(name, np.isinf(table.number(name)), "the number is infinite")
+        return _of_rows(column.name, np.isinf(table.number(column.name)), "the number is infinite")
+    return []
 
 
-def _of_rows(name: str, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], detail: str) -> Iterator[Problem]:
-    rows = np.flatnonzero(wrong)
-    if len(rows):
-        places = tuple(rows[:SHOWN_PLACES].tolist())
-        yield Problem(detail, advice="send a value", column=name, rows=places, count=len(rows))
+def _of_rows(name: str, is_wrong: npt.NDArray[np.bool_], detail: str) -> list[Problem]:
+    """One problem for all rows in which a column is wrong; none where no row is."""
+    rows = np.flatnonzero(is_wrong)
+    if not len(rows):
+        return []
+    places = tuple(rows[:SHOWN_PLACES].tolist())
+    return [Problem(detail, advice="send a value", column=name, rows=places, count=len(rows))]
+
+
+def _about_missing(column: Column, n_missing: int) -> str:
+    """How missing values are taken that no training row had."""
+    taken = "none of the categories" if isinstance(column, CategoryColumn) else "the median"
+    values = "1 value is" if n_missing == 1 else f"{n_missing} values are"
+    return f"{values} missing in the column {column.name!r}, where no training row lacked one, and taken as {taken}."
 
 
 def about_unseen(table: Table, column: CategoryColumn) -> list[str]:
