@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from melm import MELM
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
-from melm.plan import Stage, run_plan
+from melm.plan import Fold, Stage, run_plan
 from melm.tables.options import ReadOptions
 from service.intake.formats import CODECS, Limits
 from service.intake.upload import labeled_rows, read_upload
@@ -136,17 +136,16 @@ def test_folds_have_encoders_of_their_own() -> None:
     """The path chooses by inner folds: what they hold out says nothing about medians and categories."""
     frame, species = penguins()
     data, _ = MELM()._training(frame, species, None)
-    from melm.plan import Fold
-
     everything, inner = data.encoder(), data.encoder((Fold(0, 5, 0),))
     assert everything is not None
     assert inner is not None
     assert everything != inner
-    assert MELM(n_starts=2, random_state=0).fit(frame, species).score(frame, species) > 0.95
+    some = MELM(n_starts=1, ridge=1, objective="divergence", random_state=0).fit(frame[::4], species[::4])
+    assert some.score(frame, species) > 0.9
 
 
 def test_rows_are_found_by_the_names_of_their_columns() -> None:
-    frame, survived = passengers()
+    frame, _survived = passengers()
     found = of_passengers()
     expected = found.transform(frame)
     np.testing.assert_array_equal(found.transform(frame[frame.columns[::-1]]), expected)
@@ -167,14 +166,14 @@ def test_rows_are_found_by_the_names_of_their_columns() -> None:
     ],
 )
 def test_rows_that_do_not_fit_are_named(change: Callable[[pd.DataFrame], Any], message: str) -> None:
-    frame, survived = passengers()
+    frame, _survived = passengers()
     found = of_passengers()
     with pytest.raises(ValueError, match=message):
         found.predict(change(frame))
 
 
 def test_what_training_did_not_have_is_taken_with_a_warning() -> None:
-    frame, survived = passengers()
+    frame, _survived = passengers()
     found = of_passengers()
     with pytest.warns(UserWarning, match=r"'Sex' has values that no training row had, .*: unknown"):
         found.predict(frame.assign(Sex="unknown"))
@@ -289,7 +288,7 @@ def test_odd_cells() -> None:
 
 
 def test_a_model_that_is_kept_asks_for_the_same_columns(tmp_path: Path) -> None:
-    frame, survived = passengers()
+    frame, _survived = passengers()
     found = of_passengers()
     expected = found.predict_proba(frame)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(found)).predict_proba(frame), expected)  # noqa: S301
