@@ -234,9 +234,10 @@ class ProjectionDisplay:
         for tip, place, name in zip(tips, _apart(axes, tips, origin, names), names, strict=True):
             arrow = {"arrowstyle": "-|>", "color": "0.25", "shrinkA": 0, "shrinkB": 0, "linewidth": 1.2}
             axes.annotate("", tip, origin, arrowprops=arrow, zorder=4)
-            axes.text(
-                *place, name, fontsize="small", ha="center", va="center", path_effects=outline, zorder=5, clip_on=True
+            text = axes.text(
+                float(place[0]), float(place[1]), name, fontsize="small", ha="center", va="center", zorder=5
             )
+            text.set(path_effects=outline, clip_on=True)
 
     def _rows(self, code: int) -> Array:
         """Rows of a class, as many as can be told apart."""
