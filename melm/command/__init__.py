@@ -21,7 +21,7 @@ from melm.command import (
     show,
     up,
 )
-from melm.command.options import Formatter
+from melm.command.options import CommandParser, Formatter
 
 DESCRIPTION = """Supervised linear projections that people can look at.
 
@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
         prog="melm", description=DESCRIPTION, epilog=failure.EXIT_CODES, formatter_class=Formatter
     )
     top.add_argument("--version", action=Version, help="print the version and exit")
-    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=CommandParser)
     for command in (up, inspect, fit, inference, score, plot, models, fits, show, cancel, keys, completion):
         command.add(commands)
     return top

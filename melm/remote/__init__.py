@@ -38,7 +38,7 @@ from melm.remote.errors import (
 )
 from melm.remote.fits import Fit
 from melm.remote.models import Model
-from melm.remote.records import Dataset, Event, FitRecord, ModelRecord, Progress, Reading
+from melm.remote.records import Dataset, Event, FitRecord, MethodRecord, ModelRecord, Progress, Reading
 
 if TYPE_CHECKING:
     from melm.remote.estimator import RemoteMELM
@@ -60,6 +60,7 @@ __all__ = [
     "Invalid",
     "Malformed",
     "Model",
+    "MethodRecord",
     "ModelRecord",
     "NotFound",
     "PreconditionFailed",

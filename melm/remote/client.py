@@ -9,7 +9,7 @@ from melm.remote.connection import PATIENCE_SECONDS, Connection
 from melm.remote.datasets import Datasets, TableOptions
 from melm.remote.fits import Fits
 from melm.remote.models import Models
-from melm.remote.records import Reading
+from melm.remote.records import MethodRecord, Reading
 from melm.remote.table_body import Rows
 
 
@@ -38,6 +38,15 @@ class Client:
         self.datasets = Datasets(self._connection)
         self.fits = Fits(self._connection)
         self.models = Models(self._connection)
+
+    @property
+    def url(self) -> str:
+        """The address of the service, which a browser shows as its page."""
+        return self._connection.url
+
+    def methods(self) -> list[MethodRecord]:
+        """The methods that a fit can use, with their parameters: names, texts, defaults and what they accept."""
+        return [MethodRecord.of(document) for document in self._connection.get("/v1/methods")["data"]]
 
     def inspect(self, rows: Rows | str | bytes, **options: Unpack[TableOptions]) -> Reading:
         """What would be read of a table; `client.datasets.inspect` has the options."""

@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from melm.remote.arrays import as_labels, as_rows, names_of, write_rows
 from melm.remote.connection import Connection
-from melm.remote.records import Dataset, Reading
+from melm.remote.records import Dataset, Label, Reading
 from melm.remote.table_body import Rows, TableBody, file_body, table_body
 from melm.tables.content_hash import content_hash
 from melm.tables.files import CSV, DRY_RUN_BYTES
 from melm.tables.options import Missing, RareClasses, Unlabeled
+
+PAGE_ROWS = 10_000
 
 
 class TableOptions(TypedDict, total=False):
@@ -133,6 +135,31 @@ class Datasets:
             with Path(rows).open("rb") as file:
                 body = TableBody(file.read(DRY_RUN_BYTES), CSV.media_type)
         return Reading.of(self._post(body, {"dry_run": True, "file_bytes": file_bytes, **options}))
+
+    def rows(
+        self, dataset: Dataset | str, *, rows: Sequence[int] = (), ids: Sequence[str] = ()
+    ) -> dict[str, list[Label | None]]:
+        """The rows of a dataset as they were uploaded, column by column; only those of some numbers or ids, if given.
+
+        `pandas.DataFrame(client.datasets.rows(dataset))` is the table.
+        """
+        columns: dict[str, list[Label | None]] = {}
+        for page in self.pages(dataset, rows=rows, ids=ids):
+            for column in page["columns"]:
+                columns.setdefault(column["name"], []).extend(column["values"])
+        return columns
+
+    def pages(
+        self, dataset: Dataset | str, *, rows: Sequence[int] = (), ids: Sequence[str] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """The same page by page, as the service gives them: row numbers, and columns with their roles."""
+        path = f"/v1/datasets/{dataset if isinstance(dataset, str) else dataset.id}/rows"
+        offset: int | None = 0
+        while offset is not None:
+            asked = {"offset": offset, "limit": PAGE_ROWS, "rows": list(rows), "ids": list(ids)}
+            page = self._connection.send("GET", path, params=asked).json()
+            yield page
+            offset = page["next_offset"]
 
     def _send(self, body: TableBody, name: str | None, options: TableOptions) -> Dataset:
         return Dataset.of(self._post(body, {"name": name, **options}))

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from melm.remote.connection import Connection
 from melm.remote.errors import Conflict, FitCanceled, FitFailed, Interrupted, RemoteError
 from melm.remote.following import follow, follow_events, look
-from melm.remote.models import Model
+from melm.remote.models import Model, page_of
 from melm.remote.progress import progress_bar
 from melm.remote.records import Dataset, Event, FitRecord, Status
 
@@ -31,6 +31,11 @@ class Fit:
     def id(self) -> str:
         """The fit's id: `client.fits.attach(id)` comes back to it from anywhere."""
         return self.record.id
+
+    @property
+    def page(self) -> str:
+        """Where a browser shows the fit."""
+        return page_of(self._connection, "fits", self.id)
 
     @property
     def status(self) -> Status:
@@ -79,6 +84,11 @@ class Fit:
     def events(self, after: str = "0") -> Iterator[Event]:
         """What has happened since the event with the id `after`, and what happens, until the fit has ended."""
         return follow_events(self._connection, self.id, after)
+
+    def preview(self) -> dict[str, Any] | None:
+        """Where the best start so far places some of the rows; None where there is none yet."""
+        response = self._connection.send("GET", f"/v1/fits/{self.id}/preview")
+        return response.json() if response.content else None
 
     def cancel(self, *, keep_best: bool = False) -> Fit:
         """Stop the fit within seconds; `keep_best` ends it as succeeded with the best start so far, if there is one."""
@@ -141,6 +151,7 @@ class Fits:
         validation: Mapping[str, Any] | None = SERVICE_DEFAULTS,
         name: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        permute_labels: int | None = None,
         force: bool = False,
     ) -> Fit:
         """Submit a fit. An equal one that has succeeded before is the answer at once, unless `force` is set.
@@ -153,6 +164,14 @@ class Fits:
             The method's parameters; what is not given is the method's default.
         validation : mapping or None
             `{"folds": 5, "repeats": 1}` is the service's default; None switches validation off.
+        name : str or None
+            What to call the fit and its model.
+        metadata : mapping or None
+            Texts of your own, kept with the fit and its model.
+        permute_labels : int or None
+            Permute the labels by this seed first: a picture of chance to lay beside the real one.
+        force : bool
+            Fit even when an equal fit has succeeded before.
         """
         body = {
             "dataset_id": dataset if isinstance(dataset, str) else dataset.id,
@@ -162,6 +181,7 @@ class Fits:
             "name": name,
             "metadata": dict(metadata or {}),
             "force": force,
+            **({} if permute_labels is None else {"permute_labels": permute_labels}),
         }
         return Fit(self._connection, FitRecord.of(self._connection.send("POST", "/v1/fits", json=body).json()))
 

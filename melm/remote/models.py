@@ -48,6 +48,11 @@ class Model:
         """The model's summary."""
         return self._record or ModelRecord.of(self.describe())
 
+    @property
+    def page(self) -> str:
+        """Where a browser shows the model."""
+        return page_of(self._connection, "models", self.id)
+
     def describe(self) -> dict[str, Any]:
         """Everything the model says of itself: projection, offset, classes, feature names, and its card."""
         document: dict[str, Any] = self._connection.get(self._path())
@@ -89,9 +94,35 @@ class Model:
         )
         return Answer(response.content, json.loads(response.headers.get("Melm-Warnings", "[]")))
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of a row that the model takes."""
+        document: dict[str, Any] = self._connection.get(self._path("/schema"))
+        return document
+
     def plot(self) -> str:
         """A drawing of the classes in the projection, as SVG."""
         return self._connection.send("GET", self._path("/plot.svg")).text
+
+    def plotted(self, max_points: int | None = None) -> dict[str, Any]:
+        """What the drawing shows, as numbers: points, held-out rows, contours and boundary by panel."""
+        document: dict[str, Any] = self._connection.get(self._path("/plot"), max_points=max_points)
+        return document
+
+    def report(self) -> str:
+        """The model's card as one HTML document that refers to nothing outside."""
+        return self._connection.send("GET", self._path("/report"), headers={"Accept": "text/html"}).text
+
+    def features(self) -> dict[str, Array]:
+        """The training rows as the model sees them, standardized, with their row numbers and the codes of classes."""
+        content = self._connection.send("GET", self._path("/features"), headers={"Accept": NPZ}).content
+        return dict(arrays.read(content))
+
+    def separation(self, V: npt.ArrayLike) -> dict[str, Any]:
+        """Divergence and leave-one-out score of the training rows under another projection V (n_features, k)."""
+        document: dict[str, Any] = self._connection.send(
+            "POST", self._path("/separation"), json={"V": np.asarray(V, np.float64).tolist()}
+        ).json()
+        return document
 
     def file(self) -> bytes:
         """The model as the bytes of an .npz file, which `melm.model.file` reads."""
@@ -142,6 +173,14 @@ class Models:
     def __getitem__(self, id: str) -> Model:
         return Model(self._connection, id)
 
+    def aliases(self) -> dict[str, str]:
+        """The id of the model that each alias stands for."""
+        return {each["alias"]: each["model_id"] for each in self._connection.get("/v1/aliases")["data"]}
+
+    def delete_alias(self, alias: str) -> None:
+        """Delete an alias; the model stays."""
+        self._connection.send("DELETE", f"/v1/aliases/{alias}")
+
     def upload(self, path: str | PathLike[str], *, name: str | None = None) -> Model:
         """Bring a model's file to the service."""
         response = self._connection.send(
@@ -152,6 +191,11 @@ class Models:
             content=Path(path).read_bytes(),
         )
         return Model(self._connection, response.json()["id"])
+
+
+def page_of(connection: Connection, kind: str, id: str) -> str:
+    """Where a browser shows a thing."""
+    return f"{connection.url}/#/{kind}/{id}"
 
 
 def body_of(X: Rows, y: npt.ArrayLike | None = None) -> TableBody:

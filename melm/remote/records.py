@@ -80,6 +80,7 @@ class Progress(Record):
     best_divergence: float | None
     eta_seconds: float | None
     share_done: float | None = None  # of all the work, folds and all; a service of version 0.1 does not say
+    phase: Literal["search", "evidence"] | None = None  # what a running fit is at: its model, or the evidence for it
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,17 @@ class FitRecord(Record):
     def is_active(self) -> bool:
         """Whether the fit has yet to end."""
         return self.status in ("queued", "running")
+
+
+@dataclass(frozen=True)
+class MethodRecord(Record):
+    """A method, and what can be set about it."""
+
+    name: str
+    title: str
+    description: str
+    common: bool  # whether it is one of those that people compare first
+    parameters: list[dict[str, Any]]  # name, description, default, and what is accepted, as JSON Schema
 
 
 @dataclass(frozen=True)
