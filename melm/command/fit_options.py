@@ -22,6 +22,7 @@ NOT_OFFERED = {  # fields of the request that are no options, each with what is 
     "metadata": "--metadata KEY=VALUE",
 }
 SHOWN_METHODS = 3
+KINDS = {"integer": "N", "number": "X", "array": "X,X", "string": "TEXT", "null": "none"}  # what a value looks like
 Schema = Mapping[str, Any]
 
 
@@ -97,16 +98,14 @@ def metavar_of(forms: list[Schema]) -> str:
     """What a value looks like."""
     words: dict[str, None] = {}
     for form in forms:
-        kind = {"integer": "N", "number": "X", "array": "X,X", "string": "TEXT", "null": "none"}.get(
-            form.get("type", "")
-        )
+        kind = KINDS.get(form.get("type", ""))
         said = form.get("enum") or ([form["const"]] if "const" in form else [kind])
         words |= dict.fromkeys(str(each) for each in said if each is not None)
     return "|".join(words)
 
 
 def reader_of(forms: list[Schema]) -> Callable[[str], Any]:
-    """What turns the text of an option into the value; whether a method takes it is checked with the rest of the fit."""
+    """What turns the text of an option into the value. Whether a method takes it is checked with the whole request."""
     kinds = {form.get("type") for form in forms}
     if kinds == {"string"} and not any("enum" in form or "const" in form for form in forms):
         return str
@@ -152,10 +151,8 @@ def remark_on(schemas: Mapping[str, Schema]) -> str:
     said = [] if len(defaults) > 1 else [defaults[0]]
     if len(schemas) <= SHOWN_METHODS:
         said.insert(0, f"of {', '.join(schemas)}")
-    elif len(defaults) > 1:
-        said = (
-            [f"{as_word(schemas[DEFAULT_METHOD]['default'])} of {DEFAULT_METHOD}"] if DEFAULT_METHOD in schemas else []
-        )
+    elif len(defaults) > 1 and DEFAULT_METHOD in schemas:
+        said = [f"{as_word(schemas[DEFAULT_METHOD]['default'])} of {DEFAULT_METHOD}"]
     return f"({'; '.join(said)})" if said else ""
 
 

@@ -24,7 +24,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser some of whose options are added when they are asked for: it takes time to load what they are read from."""
+    """A parser that may add some options only when it is chosen: it takes time to load what they are read from."""
 
     _later: Callable[[argparse.ArgumentParser], None] | None = None
 

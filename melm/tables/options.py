@@ -14,9 +14,9 @@ RareClasses: TypeAlias = Literal["refuse", "drop", "merge"]
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1250", "cp1251", "cp1252", "big5", "euc-kr", "gb18030", "shift_jis")
 TEXTS = {  # what each option says, in the client, over HTTP and on the command line
     "target": "The column of labels.",
-    "columns": "Roles by name, or by a pattern such as `q*`: numeric, categorical, time, id, group, weight, info, ignore "
-    "or target. The others are proposed.",
-    "missing": "Whether missing values are filled in (numbers take the median and a flag, text a category of its own), "
+    "columns": "Roles by name, or by a pattern such as `q*`: numeric, categorical, time, id, group, weight, info, "
+    "ignore or target. The others are proposed.",
+    "missing": "Whether missing values are filled in, numbers by the median and a flag, text by a category of its own; "
     "or refused.",
     "drop_missing": "Leave out rows that lack a feature.",
     "unlabeled": "What becomes of rows without a label.",

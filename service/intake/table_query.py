@@ -11,13 +11,12 @@ from melm.tables.options import TEXTS, Missing, RareClasses, ReadOptions, Unlabe
 from service.errors import FieldError, Invalid
 from service.intake.upload import parse_roles
 
+COLUMNS = f'{TEXTS["columns"]} A JSON object, such as `{{"age": "numeric", "q*": "ignore"}}`.'
+
 
 def get_options(
     target: Annotated[str | None, Query(description=TEXTS["target"])] = None,
-    columns: Annotated[
-        str | None,
-        Query(description=f'{TEXTS["columns"]} A JSON object, such as `{{"age": "numeric", "q*": "ignore"}}`.'),
-    ] = None,
+    columns: Annotated[str | None, Query(description=COLUMNS)] = None,
     missing: Annotated[Missing, Query(description=TEXTS["missing"])] = ReadOptions.missing,
     drop_missing: Annotated[bool, Query(description=TEXTS["drop_missing"])] = ReadOptions.drop_missing,
     unlabeled: Annotated[Unlabeled, Query(description=TEXTS["unlabeled"])] = ReadOptions.unlabeled,
