@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ NOT_OFFERED = {  # fields of the request that are no options, each with what is 
     "validation": "an option for each of its members",
     "metadata": "--metadata KEY=VALUE",
 }
+NOT_OF_A_COMPARISON: dict[str, Any] = {"name": None, "permute_labels": None, "force": None, "metadata": []}
 SHOWN_METHODS = 3
 KINDS = {"integer": "N", "number": "X", "array": "X,X", "string": "TEXT", "null": "none"}  # what a value looks like
 Schema = Mapping[str, Any]
@@ -50,7 +51,13 @@ def add_method(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"how the projection is found: {', '.join(METHODS)} (%(default)s)",
     )
-    for name, schemas in parameters().items():
+    add_parameters(group, tuple(parameters()))
+
+
+def add_parameters(group: Any, names: Sequence[str]) -> None:
+    """Parameters of methods."""
+    for name in names:
+        schemas = parameters()[name]
         first = next(iter(schemas.values()))
         add_value(group, name, list(schemas.values()), f"{as_help(first['description'])} {remark_on(schemas)}")
 
