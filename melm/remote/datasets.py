@@ -14,7 +14,7 @@ import numpy.typing as npt
 from melm.remote.arrays import as_labels, as_rows, names_of, write_rows
 from melm.remote.connection import Connection
 from melm.remote.records import Dataset, Label, Reading
-from melm.remote.table_body import Rows, TableBody, file_body, table_body
+from melm.remote.table_body import Rows, TableBody, file_body, frame_body, table_body
 from melm.tables.content_hash import content_hash
 from melm.tables.files import CSV, DRY_RUN_BYTES
 from melm.tables.options import Missing, RareClasses, Unlabeled
@@ -101,11 +101,14 @@ class Datasets:
 
         A sparse matrix of SciPy is a matrix like any other, and is never filled.
 
-        Lists of dictionaries, and data frames with text or missing values, are tables: their labels are `y` or the
-        column `target`, and they take the options of `TableOptions`.
+        Lists of dictionaries, and data frames with text, categories, dates or missing values, are tables: their labels
+        are `y` or the column `target`, and they take the options of `TableOptions`. A data frame with options is one.
         """
-        if (table := table_body(X, y)) is not None:
-            return self._send(table, name, options)
+        if y is not None and options.get("target") is not None:
+            raise ValueError("Labels are either y or the column target.")
+        table = frame_body(X, y) if options and names_of(X) is not None else table_body(X, y)
+        if table is not None:
+            return self.send(table, name, **options)
         if y is None:
             raise ValueError("Labels are missing: a matrix comes with y.")
         names = names_of(X) if feature_names is None else list(feature_names)
@@ -114,7 +117,7 @@ class Datasets:
         for found in self._connection.get("/v1/datasets", content_hash=digest)["data"]:
             return Dataset.of(found)
         others = {} if names is None else {"feature_names": np.array(names, dtype=np.str_)}
-        return self._send(TableBody(*write_rows(rows, y=labels, **others)), name, {})
+        return self.send(TableBody(*write_rows(rows, y=labels, **others)), name)
 
     def upload_file(
         self, file: str | PathLike[str] | bytes, *, name: str | None = None, **options: Unpack[TableOptions]
@@ -123,7 +126,7 @@ class Datasets:
 
         A file is read while it is sent. The dataset's `columns` shows the roles of all columns with reasons.
         """
-        return self._send(file_body(file), name, options)
+        return self.send(file_body(file), name, **options)
 
     def inspect(self, rows: Rows | str | bytes, **options: Unpack[TableOptions]) -> Reading:
         """What `upload` or `upload_file` with the same options would read; of a large CSV file its beginning tells."""
@@ -161,8 +164,10 @@ class Datasets:
             yield page
             offset = page["next_offset"]
 
-    def _send(self, body: TableBody, name: str | None, options: TableOptions) -> Dataset:
-        return Dataset.of(self._post(body, {"name": name, **options}))
+    def send(self, body: TableBody, name: str | None = None, **options: Unpack[TableOptions]) -> Dataset:
+        """Store the rows of a body."""
+        target = {} if body.target is None else {"target": body.target}
+        return Dataset.of(self._post(body, {"name": name, **options, **target}))
 
     def _post(self, body: TableBody, options: Mapping[str, Any]) -> Any:
         response = self._connection.send(

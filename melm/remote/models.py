@@ -79,7 +79,9 @@ class Model:
         """Balanced accuracy, accuracy, log loss, confusion and divergence on rows labeled by `y` or by a column."""
         if (y is None) == (target is None):
             raise ValueError("Labels are either y or a column of the table, named by target.")
-        scores: dict[str, Any] = json.loads(self.ask("score", body_of(X, y), "application/json", target=target).content)
+        body = body_of(X, y)
+        answer = self.ask("score", body, "application/json", target=body.target or target)
+        scores: dict[str, Any] = json.loads(answer.content)
         warn(scores.get("warnings") or (), stacklevel=3)
         return scores
 
