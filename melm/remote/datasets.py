@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase as fnmatch
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -166,8 +167,10 @@ class Datasets:
 
     def send(self, body: TableBody, name: str | None = None, **options: Unpack[TableOptions]) -> Dataset:
         """Store the rows of a body."""
-        target = {} if body.target is None else {"target": body.target}
-        return Dataset.of(self._post(body, {"name": name, **options, **target}))
+        told = {} if body.target is None else {"target": body.target}
+        given = options.get("columns", {})
+        by_type = {each: role for each, role in body.columns.items() if not any(fnmatch(each, key) for key in given)}
+        return Dataset.of(self._post(body, {"name": name, **options, **told, "columns": {**by_type, **given}}))
 
     def _post(self, body: TableBody, options: Mapping[str, Any]) -> Any:
         response = self._connection.send(

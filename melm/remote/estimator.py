@@ -33,14 +33,14 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         The service's address.
     api_key : str or None, default=None
         None takes the variable MELM_API_KEY, which keeps the key out of what is printed and pickled.
+    n_components, gamma, n_starts, covariance, regularization, objective, ridge
+    select_start_by, priors, max_iterations, tolerance, random_state
+        As of `melm.MELM`. How the work is spread and computed (`n_jobs`, `race`, `form`) is the service's business.
     columns : "auto", mapping or None, default="auto"
         What becomes of data frames of pandas, polars or Arrow. "auto" sends a frame that holds more than numbers as it
         is: the service finds out the roles of its columns, fills missing values in and encodes text, categories and
         dates inside each fold. A mapping from names, or patterns such as `q*`, to roles does so with every frame:
         numeric, categorical, time, id, group, weight, info or ignore. None takes numbers only.
-    n_components, gamma, n_starts, covariance, regularization, objective, ridge
-    select_start_by, priors, max_iterations, tolerance, random_state
-        As of `melm.MELM`. How the work is spread and computed (`n_jobs`, `race`, `form`) is the service's business.
 
     Attributes
     ----------
@@ -53,8 +53,10 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         Where the fit and the model are on the service: `Client(url).models[model_id_]`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has column names
-    features_ : list of str
-        The rows of `projection_`, where columns were encoded.
+    columns_ : dict of str to str, or None
+        Where a data frame was read as a table: the role of each column.
+    features_ : ndarray of str of shape (n_encoded_features,)
+        What the rows of `projection_` stand for.
 
     Examples
     --------
@@ -67,7 +69,6 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         url: str,
         api_key: str | None = None,
         *,
-        columns: Literal["auto"] | Mapping[str, str] | None = "auto",
         n_components: int = 2,
         gamma: float | Sequence[float] | Literal["auto"] = 1.0,
         n_starts: int = 16,
@@ -79,11 +80,11 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         priors: Literal["balanced", "empirical"] | Sequence[float] = "balanced",
         max_iterations: int | Literal["auto"] = "auto",
         tolerance: float = 1e-7,
+        columns: Literal["auto"] | Mapping[str, str] | None = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.url = url
         self.api_key = api_key
-        self.columns = columns
         self.n_components = n_components
         self.gamma = gamma
         self.n_starts = n_starts
@@ -95,8 +96,10 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.priors = priors
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.columns = columns
         self.random_state = random_state
 
+    columns_: dict[str, str] | None
     _used: list[str] | None  # columns of data frames that the model uses; None where it was fitted to a matrix
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
@@ -108,11 +111,9 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         found = model.describe()
         self.fit_id_ = fit.id
         self.model_id_ = model.id
-        if self._used is not None:
-            self._used = model.schema()["required"]
-            self.features_: list[str] = found["feature_names"]
-        elif hasattr(self, "features_"):
-            del self.features_
+        self.columns_ = None if dataset.columns is None else roles_of(dataset)
+        self.features_: Array = features_of(found)
+        self._used = None if self.columns_ is None else model.schema()["required"]
         self.classes_: Array = np.unique(labels)
         self.projection_: Array = np.array(found["projection"])
         self.offset_: Array = np.array(found["offset"])
@@ -165,7 +166,6 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         )
         check_classification_targets(labels)
         names = getattr(self, "feature_names_in_", None)
-        self._used = None
         client = connect(self.url, self.api_key)
         return client.datasets.upload(rows, labels, feature_names=None if names is None else names.tolist()), labels
 
@@ -175,7 +175,6 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         names = names_of(X) or []
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
-        self._used = names
         roles = self.columns if isinstance(self.columns, Mapping) else {}
         body = frame_body(X, labels)
         return connect(self.url, self.api_key).datasets.send(body, columns=roles), labels
@@ -184,7 +183,12 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         check_is_fitted(self)
         if self._used is not None:
             if names_of(X) is None:
-                raise ValueError(f"{type(self).__name__} was fitted to a data frame, and is asked about data frames.")
+                raise ValueError(
+                    f"X is a {type(X).__name__}; the model takes a data frame with the columns of the fit."
+                )
+            unseen = [name for name in names_of(X) or () if name not in self.feature_names_in_]
+            if unseen:
+                raise ValueError(f"X has columns that were not there at fit: {', '.join(unseen[:20])}. Leave them out.")
             return with_columns(X, self._used)
         rows: Matrix = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return rows
@@ -211,6 +215,17 @@ def with_columns(frame: Any, names: Sequence[str]) -> Any:
 
     found = from_native(frame, eager_only=True)
     return found.select([name for name in names if name in found.columns]).to_native()
+
+
+def roles_of(dataset: Dataset) -> dict[str, str]:
+    """The role of each column that was sent with a name of its own; the labels came beside them."""
+    return {each["name"]: each["role"] for each in dataset.columns or () if each["role"] != "target"}
+
+
+def features_of(model: Mapping[str, Any]) -> Array:
+    """The names of what the rows of a projection stand for."""
+    names = model["feature_names"] or [f"x{j}" for j in range(len(model["projection"]))]
+    return np.array(names, dtype=object)
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from os import PathLike
 from pathlib import Path
@@ -44,6 +44,7 @@ class TableBody:
     media_type: str
     n_bytes: int | None = None  # of a file, so that it need not be sent in chunks
     target: str | None = None  # the column of the labels, where they were given beside the rows
+    columns: Mapping[str, str] = field(default_factory=dict)  # roles that the types of a data frame tell
 
     @property
     def headers(self) -> dict[str, str]:
@@ -93,10 +94,12 @@ def arrow_body(frame: Any, labels: Array | None) -> TableBody:
         import pyarrow as pa
     except ModuleNotFoundError as error:
         raise NoArrow from error
-    from narwhals.stable.v2 import from_native, maybe_reset_index
+    from narwhals.stable.v2 import Categorical, Enum, from_native, maybe_reset_index
 
-    try:  # without the index of pandas, which would become a column
-        table = maybe_reset_index(from_native(frame, eager_only=True)).to_arrow()
+    found = maybe_reset_index(from_native(frame, eager_only=True))  # the index of pandas would become a column
+    columns = {name: "categorical" for name, kind in found.schema.items() if kind in (Categorical, Enum)}
+    try:
+        table = found.to_arrow()
     except (pa.ArrowException, TypeError, OverflowError) as error:
         raise NoArrow from error
     target = None
@@ -108,7 +111,7 @@ def arrow_body(frame: Any, labels: Array | None) -> TableBody:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return TableBody(sink.getvalue().to_pybytes(), ARROW.media_type, target=target)
+    return TableBody(sink.getvalue().to_pybytes(), ARROW.media_type, target=target, columns=columns)
 
 
 def free_name(taken: Sequence[str]) -> str:
