@@ -104,16 +104,17 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Have the service find the projection of X that separates the classes of y, and their densities in it."""
-        dataset, labels = self._upload_table(X, y) if self._is_table(X) else self._upload_matrix(X, y)
+        is_table = self._is_table(X)
+        dataset, labels = self._upload_table(X, y) if is_table else self._upload_matrix(X, y)
         client = connect(self.url, self.api_key)
         fit = client.fits.submit(dataset, params=self._params(), validation=None)
         model = fit.wait(on_interrupt="cancel")
         found = model.describe()
         self.fit_id_ = fit.id
         self.model_id_ = model.id
-        self.columns_ = None if dataset.columns is None else roles_of(dataset)
+        self.columns_ = roles_of(dataset) if is_table else None
         self.features_: Array = features_of(found)
-        self._used = None if self.columns_ is None else model.schema()["required"]
+        self._used = model.schema()["required"] if is_table else None
         self.classes_: Array = np.unique(labels)
         self.projection_: Array = np.array(found["projection"])
         self.offset_: Array = np.array(found["offset"])
