@@ -7,17 +7,18 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from melm.remote.connection import Connection
+from melm.remote.display import Displayed, Summary
 from melm.remote.errors import Conflict, FitCanceled, FitFailed, Interrupted, RemoteError
 from melm.remote.following import follow, follow_events, look
 from melm.remote.models import Model, page_of
-from melm.remote.progress import progress_bar
+from melm.remote.progress import describe, progress_bar
 from melm.remote.records import Dataset, Event, FitRecord, Status
 
 OnInterrupt: TypeAlias = Literal["detach", "cancel", "keep_best"]
 SERVICE_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 
-class Fit:
+class Fit(Displayed):
     """A handle on one fit. `record` is how it stood when the service was last asked."""
 
     def __init__(self, connection: Connection, record: FitRecord) -> None:
@@ -26,6 +27,26 @@ class Fit:
 
     def __repr__(self) -> str:
         return f"<Fit {self.id} {self.status}>"
+
+    def _summary(self) -> Summary:
+        record = self.record
+        lines = [", ".join(describe(record))] if record.is_active else []
+        if record.error:
+            lines.append(record.error["message"])
+        if record.is_active:
+            calls = ["fit.wait()", "fit.refresh()", "fit.cancel()"]
+        else:
+            calls = ["fit.model"] if record.model_id else ["fit.retry()"]
+        return Summary(
+            f"Fit {record.id} by {record.method} to {record.dataset_id}: {record.status}",
+            [line for line in lines if line],
+            calls=calls,
+            page=self.page,
+            share_done=record.progress.share_done if record.is_active else None,
+        )
+
+    def _picture(self) -> str | None:
+        return self.model.plot() if self.status == "succeeded" else None
 
     @property
     def id(self) -> str:

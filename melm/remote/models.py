@@ -16,6 +16,7 @@ import numpy.typing as npt
 from melm.remote import arrays
 from melm.remote.arrays import NPY, NPZ, Array
 from melm.remote.connection import Connection
+from melm.remote.display import Displayed, Summary, sizes
 from melm.remote.errors import RowsWarning
 from melm.remote.records import ModelRecord
 from melm.remote.table_body import Rows, TableBody, table_body
@@ -32,7 +33,7 @@ class Answer:
     warnings: list[str]
 
 
-class Model:
+class Model(Displayed):
     """A handle on one model, by its id or an alias. An alias may come to stand for another model at any time."""
 
     def __init__(self, connection: Connection, id: str, record: ModelRecord | None = None) -> None:
@@ -42,6 +43,25 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model {self.id}>"
+
+    def _summary(self) -> Summary:
+        found = self.describe()
+        card = found["card"]
+        data, n_components = card["data"], len(found["projection"][0])
+        components = "1 component" if n_components == 1 else f"{n_components} components"
+        called = found["id"] if self.id == found["id"] else f"{self.id} ({found['id']})"
+        return Summary(
+            f"Model {called} by {found['method']}, {components}: "
+            f"{sizes(data['n_rows'], data['n_features'], data['classes'], data['class_counts'])}",
+            [card["verdict"]["next"]],
+            card["verdict"]["sentence"],
+            calls=("model.predict(X)", "model.transform(X)", "model.report()", "model.to_local()"),
+            page=self.page,
+            warnings=card["warnings"],
+        )
+
+    def _picture(self) -> str:
+        return self.plot()
 
     @property
     def record(self) -> ModelRecord:

@@ -7,6 +7,8 @@ from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from melm.remote.display import SHOWN_COLUMNS, Displayed, Summary, sizes
+
 Label: TypeAlias = str | int | float | bool
 Status: TypeAlias = Literal["queued", "running", "succeeded", "failed", "canceled"]
 R = TypeVar("R", bound="Record")
@@ -34,7 +36,7 @@ def read(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Dataset(Record):
+class Dataset(Displayed, Record):
     """The summary of an uploaded dataset."""
 
     id: str
@@ -50,7 +52,19 @@ class Dataset(Record):
     class_counts: list[int]
     constant_columns: list[int]
     feature_names: list[str] | None
-    columns: list[dict[str, Any]] | None  # of a table: name, role, reason, gaps and categories of each
+    columns: list[dict[str, Any]] | None  # of a table: name, role, reason, missing values and categories of each
+
+    def _summary(self) -> Summary:
+        columns = self.columns or []
+        shown = [(each["name"], each["role"], each["reason"]) for each in columns[:SHOWN_COLUMNS]]
+        more = len(columns) - len(shown)
+        return Summary(
+            f"Dataset {self.id}: {sizes(self.n_rows, self.n_features, self.classes, self.class_counts)}",
+            [f"The first {len(shown)} of its {len(columns)} columns follow."] if more else [],
+            header=("column", "role", "reason"),
+            rows=shown,
+            calls=("fit = client.fits.submit(dataset)", "client.datasets.rows(dataset)"),
+        )
 
 
 @dataclass(frozen=True)
