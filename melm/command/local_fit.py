@@ -64,7 +64,7 @@ def progress() -> Iterator[Callable[[Stage, int], None]]:
     except ModuleNotFoundError:
         yield lambda stage, n_done: None
         return
-    with tqdm(total=1.0, bar_format=LAYOUT, leave=False, disable=None, file=sys.stderr) as bar:
+    with tqdm(desc="search", total=1.0, bar_format=LAYOUT, leave=False, disable=None, file=sys.stderr) as bar:
 
         def show(stage: Stage, n_done: int) -> None:
             bar.n = stage.begins + (stage.ends - stage.begins) * n_done / len(stage.units)
@@ -80,5 +80,5 @@ def describe(stage: Stage, n_done: int) -> str:
     folds = list(dict.fromkeys(each for each in outermost if isinstance(each, Fold)))
     now = outermost[n_done]
     if isinstance(now, Fold) and stage.begins:
-        return f"fold {folds.index(now) + 1} of {len(folds)}"
+        return f"{stage.name}, fold {folds.index(now) + 1} of {len(folds)}"
     return f"{stage.name} {n_done + 1} of {len(stage.units)}"

@@ -11,7 +11,7 @@ from melm.remote.display import Displayed, Summary
 from melm.remote.errors import Conflict, FitCanceled, FitFailed, Interrupted, RemoteError
 from melm.remote.following import follow, follow_events, look
 from melm.remote.models import Model, page_of
-from melm.remote.progress import describe, progress_bar
+from melm.remote.progress import describe, is_watched, progress_bar
 from melm.remote.records import Dataset, Event, FitRecord, Status
 
 OnInterrupt: TypeAlias = Literal["detach", "cancel", "keep_best"]
@@ -130,8 +130,9 @@ class Fit(Displayed):
     def _follow(self, timeout_seconds: float | None, progress: bool | None) -> None:
         if not self.record.is_active:
             return
-        with progress_bar(self.record, progress) as show:
-            for record in follow(self._connection, self.id, timeout_seconds):
+        is_shown = is_watched() if progress is None else progress
+        with progress_bar(self.record, is_shown) as show:
+            for record in follow(self._connection, self.id, timeout_seconds, is_watched=is_shown):
                 self.record = record
                 show(record)
 

@@ -19,9 +19,9 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def progress_bar(first: FitRecord, visible: bool | None = None) -> Iterator[Callable[[FitRecord], None]]:
+def progress_bar(first: FitRecord, visible: bool) -> Iterator[Callable[[FitRecord], None]]:
     """A function that shows how a fit stands; it does nothing where nobody looks."""
-    if not (is_watched() if visible is None else visible):
+    if not visible:
         yield lambda record: None
         return
     with kind_of_bar()(desc=stage_of(first), total=1.0, bar_format=LAYOUT, file=sys.stderr) as bar:
