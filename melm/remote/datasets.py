@@ -24,7 +24,7 @@ PAGE_ROWS = 10_000
 
 
 class TableOptions(TypedDict, total=False):
-    """How a table is read. Every front end has these options under these names.
+    """How a table is read. Every front end has these options under these names, with these texts.
 
     Parameters
     ----------
@@ -32,23 +32,28 @@ class TableOptions(TypedDict, total=False):
         The column of labels.
     columns : mapping
         Roles by name, or by a pattern such as `q*`: numeric, categorical, time, id, group, weight, info, ignore or
-        target. The others are proposed by the service.
-    missing : {"impute", "refuse"}
-        Whether missing values are taken, as they are by default, or are an error.
-    drop_missing : bool
+        target. The others are proposed.
+    missing : {"impute", "refuse"}, default="impute"
+        Whether missing values are filled in, numbers by the median and a flag, text by a category of its own; or
+        refused.
+    drop_missing : bool, default=False
         Leave out rows that lack a feature.
-    unlabeled : {"drop", "refuse"}
+    unlabeled : {"drop", "refuse"}, default="drop"
         What becomes of rows without a label.
-    rare_classes : {"refuse", "drop", "merge"}
-        What becomes of classes of a single row.
+    rare_classes : {"refuse", "drop", "merge"}, default="refuse"
+        What becomes of classes of a single row: refused, left out, or made one called `other`.
     day_first : bool or None
         Whether 03/04/2024 is the third of April, where no date of the file tells.
-    delimiter, decimal, encoding : str or None
-        How CSV is written, where that is not found out.
+    delimiter : str or None
+        What separates the cells of CSV.
+    decimal : str or None
+        What stands before decimals in CSV.
+    encoding : str or None
+        Of CSV: utf-8, utf-16, latin-1, cp1250, cp1251, cp1252, big5, euc-kr, gb18030, shift_jis.
     sheet : str or None
-        The sheet of a workbook, the first with cells by default.
+        The sheet of a workbook; the first with cells by default.
     missing_values : sequence of str
-        What stands for a missing value in CSV beside the usual.
+        What stands for a missing value in CSV, beside NA, NaN, null, ? and nothing.
     """
 
     target: str | None
