@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from melm.tables.csv_column import Numbers, Text, any_match
-from melm.tables.dialect import ENCODINGS, Dialect, sniff
+from melm.tables.dialect import Dialect, sniff
 from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_open
-from melm.tables.options import ReadOptions
+from melm.tables.options import ENCODINGS, ReadOptions
 from melm.tables.problem import Fix, Level, Problem, Problems
 from melm.tables.roles import ID_NAME, Role, by_name, near_name
 from melm.tables.stack import Stack
