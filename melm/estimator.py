@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from melm.data.beyond_memory import by_block, is_beyond_memory, open_rows
 from melm.data.covariance import CovarianceKind
+from melm.data.frames import Columns, is_frame, is_table, read_rows, read_training
 from melm.data.labeled import (
     Labeled,
     check_components,
@@ -41,6 +42,9 @@ from melm.search.climb import StartResult, StoppingReason
 from melm.search.path import ITERATIONS, RIDGES, Path
 from melm.search.race import Search
 from melm.search.regularization import Regularization
+from melm.tables.encoding import Encoder
+from melm.tables.roles import Proposal
+from melm.tables.rows import shown
 from melm.typing import Array, Matrix
 
 MAX_ITERATIONS = 1000  # without a path
@@ -91,6 +95,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         it.
     form : {"auto", "exact", "spectral"}, default="auto"
         How the divergence is computed: over all pairs of rows, over frequencies, or whichever is cheaper.
+    columns : "auto", None or mapping of str to str, default="auto"
+        What the columns of a DataFrame (pandas, polars, pyarrow) are for. With "auto", a DataFrame with text,
+        categories, dates or missing values is read as the service reads a table: every column gets a role, and what
+        is no number is encoded, inside the folds too. Arrays, and DataFrames of nothing but numbers, are taken as
+        they are. A mapping sets roles by name, or by a pattern such as `q*`: "numeric", "categorical", "time", "id",
+        "group", "weight", "info" or "ignore"; the other columns are as with "auto". None takes nothing but numbers.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Processes over which starts are spread. The result is the same, bit for bit.
@@ -100,6 +110,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     Attributes
     ----------
     projection_ : ndarray of shape (n_features, n_components), orthonormal
+        With a row for each of `features_`.
     offset_ : ndarray of shape (n_features,)
         The mean of the training rows; `transform` is (X - offset_) @ projection_.
     divergence_ : float
@@ -110,6 +121,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         The same as one immutable object, with its card.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has column names
+    columns_ : dict of str to Proposal, or None
+        Where a DataFrame was read as a table: the role of each column, and the reason.
+    encoder_ : Encoder or None
+        What turns rows of such a table into numbers: medians, categories, parts of dates.
+    features_ : ndarray of str of shape (n_encoded_features,)
+        What the rows of `projection_` stand for. They are the columns of X, but where there is an `encoder_`.
 
     Notes
     -----
@@ -147,6 +164,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         max_iterations: int | Literal["auto"] = "auto",
         tolerance: float = 1e-7,
         form: Form = "auto",
+        columns: Columns = "auto",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         callback: Callback | None = None,
@@ -164,6 +182,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.max_iterations = max_iterations
         self.tolerance = tolerance
         self.form = form
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callback = callback
@@ -174,11 +193,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         A weight is how often its row counts: one of weight 3 is three rows, one of weight 0 is none. Class sizes,
         kernels, covariances and scores go by sums of weights; folds, and whatever leaves one out, take a row whole.
         """
-        if is_beyond_memory(X):
-            data: Labeled = self._open(X, y, sample_weight)
-        else:
-            data = self._check_training(X, y, sample_weight)
-        fitting = self.fitting(self.n_features_in_)
+        data, self.columns_ = self._training(X, y, sample_weight)
+        fitting = self.fitting(data.X.shape[1] if self.columns_ else self.n_features_in_)
         class_priors(fitting.priors, np.bincount(data.codes, data.weights).tolist())
 
         def task(units: Sequence[Unit]) -> Task:
@@ -187,6 +203,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         with threadpool_limits(1):
             model, starts = run_locally(fitting.plan(data), task, self.n_jobs, self.callback)
         self._adopt(model, starts)
+        self._finds_columns = self.columns_ is not None
         best = model.card.search and model.card.search.best_start
         if any(s.index == best and s.stopping_reason is StoppingReason.MAX_ITERATIONS for s in starts):
             warnings.warn(
@@ -196,14 +213,23 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             )
         return self
 
-    def _check_training(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Labeled:
+    def _training(
+        self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None
+    ) -> tuple[Labeled, dict[str, Proposal] | None]:
+        """The rows to be fitted, checked; of a table also what each of its columns is for."""
+        if is_beyond_memory(X):
+            return self._open(X, y, sample_weight), None
+        if is_table(X, self.columns):
+            labels = validate_data(self, y=y)
+            validate_data(self, X, skip_check_array=True)  # takes down the names of the columns
+            return read_training(X, labels, sample_weight, self.columns)
         given, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
         )
         rows, labels, weights = counted(canonical(given), labels, sample_weight)
         codes, classes = check_labels(labels, weights)
         names = getattr(self, "feature_names_in_", None)
-        return Labeled(rows, codes, classes, None if names is None else names.tolist(), weights=weights)
+        return Labeled(rows, codes, classes, None if names is None else names.tolist(), weights=weights), None
 
     def _open(self, X: Any, y: Any, sample_weight: object) -> Labeled:
         if sample_weight is not None:
@@ -249,9 +275,11 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         if search is None:
             raise ModelFileError(f"The model was fitted by the method {model.method!r}, not by melm.")
         estimator = cls(n_components=model.projection.shape[1], gamma=model.card.gamma)
-        estimator.n_features_in_ = len(model.projection)
+        estimator.n_features_in_ = len(model.columns)
         if model.feature_names is not None:
-            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+            estimator.feature_names_in_ = np.array(model.columns, dtype=object)
+        estimator.columns_ = None
+        estimator._finds_columns = model.feature_names is not None
         starts = [
             StartResult(
                 index=start.start,
@@ -277,6 +305,16 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.divergence_: float = model.card.in_sample.divergence if model.card.in_sample else np.nan
 
     @property
+    def encoder_(self) -> Encoder | None:
+        """What turns rows of a table into numbers; None where they are numbers."""
+        return self._fitted.encoder
+
+    @property
+    def features_(self) -> npt.NDArray[Any]:
+        """The names of what the rows of `projection_` stand for."""
+        return np.array(self._fitted.features, dtype=object)
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.projection_.shape[1])
 
@@ -297,7 +335,18 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         if is_beyond_memory(X):
             lazily: npt.NDArray[Any] = by_block(X, function, n_columns, getattr(self, "feature_names_in_", None))
             return lazily
-        return function(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
+        return function(self._check_rows(X))
+
+    def _check_rows(self, X: Matrix) -> Matrix:
+        """The features of the model, as numbers."""
+        model = self.model_
+        if self._finds_columns and is_frame(X):
+            fitted = None if self.columns_ is None else list(self.columns_)
+            return read_rows(X, model.columns, model.encoder, fitted)
+        if model.encoder is not None or self.columns_ is not None:
+            names = shown(model.columns)
+            raise ValueError(f"X is a {type(X).__name__}; the model takes a DataFrame with the columns {names}.")
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
 
     def fitting(self, n_features: int) -> Fitting:
         """The parameters, checked: the fit as a plan that other processes can run as well."""
