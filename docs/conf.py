@@ -33,6 +33,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
 
+default_role = "code"  # of single backticks in docstrings
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc has the types
 autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}

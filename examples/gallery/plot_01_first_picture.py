@@ -45,7 +45,8 @@ for name, proposal in estimator.columns_.items():
 # -----------
 # Points are wines, contours show where the wines of a grower are dense, and the background shows which grower a new wine
 # would be given to.
-axes = melm.plot(estimator, table, growers)
+import matplotlib.pyplot as plt
+plt.scatter(*estimator.transform(table).T)
 
 # %%
 # Which columns make the axes: standardized weights, the strongest first. The categories of the color are features of

@@ -8,7 +8,7 @@ A projection that is chosen to separate classes separates noise as well. So look
 # %%
 # Real measurements, and noise
 # ----------------------------
-# The wines once more, and a table of the same size in which thirty columns of random numbers know nothing of the class.
+# The wines once more, and a table of the same size in which a hundred columns of random numbers know nothing of the class.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
@@ -17,14 +17,14 @@ from melm.evidence.validation import Validation
 from melm.methods import fit
 
 X, y = load_wine(return_X_y=True)
-noise = np.random.default_rng(0).normal(size=(len(X), 30))
+noise = np.random.default_rng(0).normal(size=(len(X), 100))
 
 # %%
 # Fit both, with validation
 # -------------------------
-# The whole fit is repeated in three folds. Each time a third of the rows is left out and then predicted. We take the
+# The whole fit is repeated in five folds. Each time a fifth of the rows is left out and then predicted. We take the
 # paper's method here, which shows the fitted rows most clearly: the most flattering picture that there is.
-validation = Validation(folds=3)
+validation = Validation(folds=5)
 of_wine = fit("melm", X, y, validation=validation, regularization=None)
 of_noise = fit("melm", noise, y, validation=validation, regularization=None)
 
