@@ -49,6 +49,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # a page whose tables load scripts from other hosts
     "min_reported_time": 0,
     "plot_gallery": "True",
     "abort_on_example_error": True,
