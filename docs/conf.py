@@ -73,4 +73,5 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc", "sg_download_links"],
 }
+html_sidebars = dict.fromkeys(["index", "quickstart", "tutorial", "operations"], [])  # pages without sections
 html_context = {"default_mode": "auto"}
