@@ -5,12 +5,15 @@ from __future__ import annotations
 import pathlib
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from os import PathLike
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,13 +34,19 @@ from melm.data.labeled import (
 )
 from melm.data.taken import canonical
 from melm.density.projected import Priors, class_priors
+from melm.evidence.ceiling import run_ceiling
+from melm.evidence.resampling import plan_evidence
+from melm.evidence.validation import Validation
+from melm.evidence.verdict import judge_card, with_verdict
 from melm.fitting import GAMMAS, Fitting, SelectStartBy
-from melm.local import Callback, Task, run_locally
+from melm.local import Callback, Task, Tasks, progress_bar, run_locally
 from melm.model import Model
 from melm.model import file as model_file
+from melm.model.card import Verdict
+from melm.model.display import plot
 from melm.model.file import ModelFileError
 from melm.objective.divergence import SPECTRAL_COMPONENTS, Form
-from melm.plan import Unit
+from melm.plan import Plan, Resamples, Result, Unit
 from melm.search.climb import StartResult, StoppingReason
 from melm.search.path import ITERATIONS, RIDGES, Path
 from melm.search.race import Search
@@ -45,9 +54,15 @@ from melm.search.regularization import Regularization
 from melm.tables.encoding import Encoder
 from melm.tables.roles import Proposal
 from melm.tables.rows import shown
-from melm.typing import Array, Matrix
+from melm.typing import Array, Matrix, never
+
+T = TypeVar("T")
 
 MAX_ITERATIONS = 1000  # without a path
+DESCRIBED = (  # parameters that a card names, as those of every method
+    *("gamma", "covariance", "priors", "n_components", "n_starts", "regularization", "objective", "ridge"),
+    *("select_start_by", "max_iterations", "tolerance"),
+)
 
 
 class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -104,6 +119,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Processes over which starts are spread. The result is the same, bit for bit.
+    verbose : bool, default=False
+        Show a progress bar with the stage, the folds and the time that is left.
     callback : callable or None, default=None
         Called with a `Progress` after each unit of work; the fit ends with the best so far when it returns True.
 
@@ -119,6 +136,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     starts_ : list of StartResult
     model_ : Model
         The same as one immutable object, with its card.
+    verdict_ : Verdict
+        What can be relied on. It takes held-out rows: `MELM().fit(X, y).validate(X, y).verdict_`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has column names
     columns_ : dict of str to Proposal, or None
@@ -167,6 +186,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         columns: Columns = "auto",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
         callback: Callback | None = None,
     ) -> None:
         self.n_components = n_components
@@ -185,6 +205,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.callback = callback
 
     def fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -198,11 +219,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         class_priors(fitting.priors, np.bincount(data.codes, data.weights).tolist())
 
         def task(units: Sequence[Unit]) -> Task:
-            return fitting.task(data, units, _never)
+            return fitting.task(data, units, never)
 
-        with threadpool_limits(1):
-            model, starts = run_locally(fitting.plan(data), task, self.n_jobs, self.callback)
-        self._adopt(model, starts)
+        model, starts = self._run(fitting.plan(data), task)
+        parameters = {name: _plain(getattr(self, name)) for name in DESCRIBED} | {"seed": fitting.search.seed}
+        card = model.card.model_copy(update={"parameters": parameters, "validation": None})
+        self._adopt(replace(model, card=card.model_copy(update={"verdict": judge_card(card)})), starts)
         self._finds_columns = self.columns_ is not None
         best = model.card.search and model.card.search.best_start
         if any(s.index == best and s.stopping_reason is StoppingReason.MAX_ITERATIONS for s in starts):
@@ -212,6 +234,93 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
                 stacklevel=2,
             )
         return self
+
+    def validate(
+        self,
+        X: Matrix,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        folds: int = 5,
+        repeats: int = 1,
+        permutations: int = 0,
+        bootstraps: int = 0,
+        ceiling: bool = False,
+    ) -> Self:
+        """Judge the model on rows that it has not seen: the whole fit is done again inside folds.
+
+        The model stays as it is. Its card gets the evidence, `verdict_` says what can be relied on, and the picture
+        shows the rows that folds held out.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows to which the model was fitted.
+        folds : int, default=5
+            How many folds the rows are dealt into; fewer where a class has fewer rows.
+        repeats : int, default=1
+            How often they are dealt.
+        permutations : int, default=0
+            Fits to permuted labels, folds and all: what a fit finds where there is nothing to find.
+        bootstraps : int, default=0
+            Fits to bootstrap samples, which show how stable the directions are.
+        ceiling : bool, default=False
+            Score gradient boosting on all features on the same folds: what the columns hold without a picture.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from melm import MELM
+        >>> X, y = load_wine(return_X_y=True)
+        >>> estimator = MELM(regularization=None, n_starts=4, random_state=0).fit(X, y).validate(X, y)
+        >>> estimator.verdict_.level.value
+        'clear'
+        """
+        model = self._fitted
+        search = model.card.search
+        if is_beyond_memory(X):
+            raise ValueError("Rows beyond memory cannot be judged by folds: validate on a sample that fits in memory.")
+        if search is None or model.card.parameters is None:
+            raise ValueError("The model does not say how it was fitted. Fit again, and validate that.")
+        validation = Validation(
+            folds=check_whole("folds", folds, 2),
+            repeats=check_whole("repeats", repeats, 1),
+            permutations=check_whole("permutations", permutations, 0),
+            bootstraps=check_whole("bootstraps", bootstraps, 0),
+            ceiling=bool(ceiling),
+        )
+        data, _ = clone(self)._training(X, y, sample_weight)
+        facts, (n_rows, n_features) = model.card.data, data.X.shape
+        if (n_rows, n_features, data.classes.tolist()) != (facts.n_rows, facts.n_features, facts.classes):
+            raise ValueError(
+                f"These are not the rows to which the model was fitted: {n_rows} rows, {n_features} features and "
+                f"{len(data.classes)} classes instead of {facts.n_rows}, {facts.n_features} and {len(facts.classes)}."
+            )
+        fitting: Fitting = clone(self).set_params(random_state=search.seed).fitting(data.X.shape[1])
+
+        def plan(resamples: Resamples, name: str) -> Plan[Model]:
+            found: tuple[Model, object] = yield from fitting.plan(data, resamples, name)
+            return found[0]
+
+        def task(units: Sequence[Unit]) -> Task:
+            if "ceiling" in units[0].arguments:
+                return partial(_run_ceilings, data, units)
+            return fitting.task(data, units, never)
+
+        as_stored = model_file.load(model_file.dump(model))  # as a service judges it: equal bits, here and there
+        judged = self._run(plan_evidence(plan, data, validation, search.seed, as_stored), task)
+        card = judged.card.model_copy(update={"warnings": list(dict.fromkeys(judged.card.warnings))})
+        verdict = judge_card(card)
+        self.model_ = replace(model, card=card.model_copy(update={"verdict": verdict}), held_out=judged.held_out)
+        return self
+
+    def _run(self, plan: Plan[T], task: Tasks) -> T:
+        with threadpool_limits(1), progress_bar(self.callback) if self.verbose else nullcontext(self.callback) as told:
+            return run_locally(plan, task, self.n_jobs, told)
+
+    def plot(self, X: Matrix | None = None, y: npt.ArrayLike | None = None, **options: Any) -> Any:
+        """Draw the classes, where rows are taken for which, and what makes up the axes; see `melm.plot`."""
+        return plot(self, X, y, **options)
 
     def _training(
         self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None
@@ -274,7 +383,9 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         search = model.card.search
         if search is None:
             raise ModelFileError(f"The model was fitted by the method {model.method!r}, not by melm.")
-        estimator = cls(n_components=model.projection.shape[1], gamma=model.card.gamma)
+        given: dict[str, Any] = {"gamma": model.card.gamma, **(model.card.parameters or {})}
+        known = {name: given[name] for name in DESCRIBED if name in given}
+        estimator = cls(random_state=given.get("seed"), **(known | {"n_components": model.projection.shape[1]}))
         estimator.n_features_in_ = len(model.columns)
         if model.feature_names is not None:
             estimator.feature_names_in_ = np.array(model.columns, dtype=object)
@@ -303,6 +414,11 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.classes_: npt.NDArray[Any] = model.classes
         self.gamma_: float = model.card.gamma
         self.divergence_: float = model.card.in_sample.divergence if model.card.in_sample else np.nan
+
+    @property
+    def verdict_(self) -> Verdict | None:
+        """What can be relied on, by the evidence that `validate` has gathered."""
+        return with_verdict(self._fitted.card).verdict
 
     @property
     def encoder_(self) -> Encoder | None:
@@ -414,5 +530,12 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 
-def _never() -> bool:
-    return False
+def _plain(value: object) -> Any:
+    """A parameter as JSON knows it."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def _run_ceilings(data: Labeled, units: Sequence[Unit]) -> list[Result]:
+    return [run_ceiling(data, unit) for unit in units]

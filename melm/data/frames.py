@@ -132,7 +132,15 @@ def _as_table(X: Any) -> Table:
     except ModuleNotFoundError:
         check_extra("tables", "a DataFrame with text, dates or missing values")
         raise
-    return arrow.from_frame(X)
+    try:
+        return arrow.from_frame(X)
+    except arrow.ArrowError as error:
+        raise ValueError(" ".join(_of_column(*problem) for problem in error.problems)) from None
+
+
+def _of_column(name: str | None, detail: str, fix: str | None) -> str:
+    subject = "X" if name is None else f"The column {name!r}"
+    return f"{subject} {detail}." if fix is None else f"{subject} {detail}: {fix}."
 
 
 def _categories(X: Any) -> dict[str, str]:

@@ -29,7 +29,7 @@ NAMED_CLASSES = 3  # up to this many classes, the sentence names each
 
 
 def with_verdict(card: Card) -> Card:
-    """The card with its verdict. Those of version 0.1 and of fits in a notebook hold none, and are judged now."""
+    """The card with its verdict. Those of version 0.1 hold none, and are judged now."""
     return card if card.verdict else card.model_copy(update={"verdict": judge_card(card)})
 
 

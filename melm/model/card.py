@@ -329,6 +329,9 @@ class Verdict(Part):
     sentence: str = Field(max_length=2000, description="What a person can rely on.")
     next: str = Field(max_length=2000, description="What to do next.")
 
+    def __str__(self) -> str:
+        return f"{self.sentence}\n{self.next}"
+
 
 Evidence: TypeAlias = Literal["validation", "permutation_test", "stability", "ceiling"]
 

@@ -154,7 +154,7 @@ def test_a_million_sparse_columns_pass_all_doors(remote: Client) -> None:
     model = remote.fits.submit(dataset, params=params, validation={"folds": 2}).wait()
     assert model.predict(X[:5]).shape == (5,)
     local = model.to_local().model_
-    assert local.loadings.shape == (1_000_000, 2)
+    assert local.standardized_loadings.shape == (1_000_000, 2)
     assert (len(local.card.features), local.card.n_more_features) == (1_000, 999_000)
     assert local.card.importance is not None
     assert len(local.card.importance.columns) == 200
