@@ -53,7 +53,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 0,
     "plot_gallery": "True",
     "abort_on_example_error": True,
-    "capture_repr": ("_repr_html_", "__repr__"),
+    "capture_repr": ("_repr_html_",),
     "matplotlib_animations": False,
 }
 

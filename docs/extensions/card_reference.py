@@ -26,19 +26,25 @@ def reference() -> str:
         properties = (schema if name == "Card" else parts[name]).get("properties", {})
         for each in properties.values():
             order += [part for part in _named(each) if part not in order]
-    return "".join(_part(name, schema if name == "Card" else parts[name]) for name in order)
+    return "".join(_part(name, schema if name == "Card" else parts[name], parts) for name in order)
 
 
-def _part(name: str, schema: Schema) -> str:
+def _part(name: str, schema: Schema, parts: dict[str, Schema]) -> str:
     heading = f"(card-{name.lower()})=\n\n## {name}\n\n{schema.get('description', '')}\n\n"
     if "enum" in schema:
         return heading + "One of " + ", ".join(f"`{value}`" for value in schema["enum"]) + ".\n\n"
     required = schema.get("required", [])
     rows = [
-        (f"`{key}`", kind(each), each.get("description", "") + ("" if key in required else " May be left out."))
+        (f"`{key}`", kind(each), _meaning(each, parts) + ("" if key in required else " May be left out."))
         for key, each in schema["properties"].items()
     ]
     return heading + table(("key", "value", "meaning"), rows)
+
+
+def _meaning(schema: Schema, parts: dict[str, Schema]) -> str:
+    """What is said of a key; where that is nothing, what is said of its part."""
+    part = parts.get(schema.get("$ref", "").rpartition("/")[2], {})
+    return str(schema.get("description", part.get("description", "")))
 
 
 def kind(schema: Schema) -> str:

@@ -41,8 +41,8 @@ def operations(description: Schema) -> str:
 
 
 def _operation(method: str, path: str, operation: Schema) -> str:
-    text = f"(http-{operation['operationId'].lower()})=\n\n### {method.upper()} {path}\n\n"
-    text += f"**{operation['summary']}.** {operation.get('description', '')}\n\n"
+    text = f"(http-{operation['operationId'].lower()})=\n\n### {operation['summary']}\n\n"
+    text += f"`{method.upper()} {path}`\n\n{operation.get('description', '')}\n\n"
     if parameters := operation.get("parameters", []):
         text += table(("parameter", "in", "value", "meaning"), map(_parameter, parameters))
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():

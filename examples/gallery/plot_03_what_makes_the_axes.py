@@ -8,7 +8,6 @@ Standardized weights tell how far one column moves a row along an axis; correlat
 # %%
 # Breast tumors: 30 measurements of cells, malignant or benign. One axis is enough for two classes.
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from melm import MELM
@@ -32,14 +31,12 @@ axes.legend()
 # ------------------------
 # The ten columns with the largest weights. Many of these measurements go together (a large radius, perimeter and area), so
 # their weights share the work, while their correlations with the axis are all large.
-card = estimator.model_.card
-weights = np.array(card.loadings)[:, 0]
-correlations = np.array(card.axis_correlations)[:, 0]
-strongest = np.argsort(np.abs(weights))[-10:]
+weights = estimator.model_.loadings()["z0"]
+correlations = estimator.model_.axis_correlations()["z0"]
+strongest = weights.abs().sort_values().index[-10:]
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
-names = [card.features[place] for place in strongest]
 for panel, values, title in zip(panels, (weights, correlations), ("standardized weight", "correlation"), strict=True):
-    panel.barh(names, values[strongest])
+    panel.barh(strongest, values[strongest])
     panel.axvline(0, color="black", linewidth=0.8)
     panel.set_title(title)

@@ -22,10 +22,8 @@ figure, panels = plt.subplots(2, 2, figsize=(9, 8), layout="constrained")
 for panel, name in zip(panels.flat, ("pca", "lda", "nca", "melm"), strict=True):
     options = {"regularization": None} if name == "melm" else {}
     model = fit(name, X, y, validation=Validation(folds=3), **options)
-    judged = model.card.validation
-    assert judged is not None
     panel.scatter(*model.transform(X).T, c=y, cmap="viridis", s=15)
-    panel.set_title(f"{name}: {judged.balanced_accuracy:.2f} on held-out rows")
+    panel.set_title(f"{name}: {model.card.validation.balanced_accuracy:.2f} on held-out rows")
 
 # %%
 # What there is

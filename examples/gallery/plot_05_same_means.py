@@ -32,4 +32,4 @@ panels[1].set_title("MELM")
 
 # %%
 # The share of MELM's axes that lies in the two columns that matter, between 0 and 1 for each axis:
-np.square(melm.projection[:2]).sum(axis=0).round(2)
+print(np.square(melm.projection[:2]).sum(axis=0).round(2))

@@ -30,7 +30,9 @@ assert np.array_equal(balanced.projection_, empirical.projection_)
 
 for name, estimator in (("balanced", balanced), ("empirical", empirical)):
     found = np.mean(estimator.predict(X_new) == "malignant")
-    print(f"{name:10} priors {np.round(estimator.model_.card.priors, 2)}: {found:.2f} of new malignant tumors are found")
+    print(
+        f"{name:10} priors {np.round(estimator.model_.card.priors, 2)}: {found:.2f} of new malignant tumors are found"
+    )
     print(confusion_matrix(y[kept], estimator.predict(X[kept]), labels=estimator.classes_))
 
 # %%
