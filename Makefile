@@ -79,6 +79,7 @@ format: $(READY) ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff format
 
 docs: $(DOCS) ## Build the documentation into build/docs: runs the examples, checks the links
+	@rm -rf docs/api
 	@$(BIN)/sphinx-build --builder html --jobs auto --fail-on-warning --quiet $(ARGS) docs build/docs
 	@$(BIN)/python docs/checks.py build/docs
 	@echo "Open build/docs/index.html"

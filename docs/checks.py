@@ -47,11 +47,10 @@ def main(site: Path) -> None:
     problems = [problem for path, page in pages.items() for problem in problems_of(path, page, pages)]
     for path in sorted(site.rglob("*.css")):
         problems += [f"{path}: loads {address}" for address in STYLE_ADDRESS.findall(path.read_text())]
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if problems or not pages:
-        sys.exit(f"{len(problems)} problems on {len(pages)} pages")
-    print(f"{sum(len(page.links) for page in pages.values())} links on {len(pages)} pages lead somewhere")
+    if not pages:
+        problems.append(f"{site}: there are no pages")
+    if problems:
+        sys.exit("\n".join(problems))
 
 
 def read(path: Path) -> Page:

@@ -11,7 +11,7 @@ sys.path.insert(0, str(HERE / "extensions"))
 
 project = "melm"
 author = "The melm developers"
-copyright = "the melm developers, MIT license"  # noqa: A001
+copyright = "the melm developers, MIT license"
 version = release = version_of("melm")
 
 extensions = [
@@ -73,5 +73,5 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc", "sg_download_links"],
 }
-html_sidebars = dict.fromkeys(["index", "quickstart", "tutorial", "operations"], [])  # pages without sections
+html_sidebars: dict[str, list[str]] = {page: [] for page in ("index", "quickstart", "tutorial", "operations")}
 html_context = {"default_mode": "auto"}

@@ -37,8 +37,8 @@ table.head()
 estimator = MELM(random_state=0).fit(table, growers)
 
 # %%
-# Every column got a role, with a reason. The bottle's number names rows and is no feature. Where a role is wrong, set it:
-# ``MELM(columns={"opened": "ignore"})``.
+# Every column got a role, with a reason. The bottle's number names rows and is no feature. Where a role is wrong, set
+# it: ``MELM(columns={"opened": "ignore"})``.
 for name, proposal in estimator.columns_.items():
     print(f"{name:30} {proposal.role:12} {proposal.reason}")
 

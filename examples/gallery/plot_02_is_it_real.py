@@ -8,7 +8,8 @@ A projection that is chosen to separate classes separates noise as well. So look
 # %%
 # Real measurements, and noise
 # ----------------------------
-# The wines once more, and a table of the same size in which a hundred columns of random numbers know nothing of the class.
+# The wines once more, and a table with as many rows, in which a hundred columns of random numbers know nothing of the
+# class.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine

@@ -2,7 +2,7 @@
 Other methods on the same rows
 ==============================
 
-PCA ignores the classes, LDA compares their means, NCA their neighbors, MELM their densities. All of them are one call away.
+PCA ignores the classes, LDA compares their means, NCA their neighbors, MELM their densities. Each is one call.
 """
 
 # %%

@@ -9,6 +9,7 @@ A class counts as much as any other, however few rows it has. Prior probabilitie
 # All benign tumors, and only 30 of the malignant ones.
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import confusion_matrix
 
@@ -23,9 +24,8 @@ X_new, y_new = X[malignant[30:]], y[malignant[30:]]  # malignant tumors that the
 # %%
 # The same projection with equal priors and with those of the training rows
 # -------------------------------------------------------------------------
-shared = {"regularization": None, "ridge": 1.0, "n_starts": 8, "random_state": 0}
-balanced = MELM(**shared).fit(X[kept], y[kept])
-empirical = MELM(**shared, priors="empirical").fit(X[kept], y[kept])
+balanced = MELM(regularization=None, ridge=1.0, n_starts=8, random_state=0).fit(X[kept], y[kept])
+empirical = clone(balanced).set_params(priors="empirical").fit(X[kept], y[kept])
 assert np.array_equal(balanced.projection_, empirical.projection_)
 
 for name, estimator in (("balanced", balanced), ("empirical", empirical)):

@@ -2,7 +2,8 @@
 One component, and the width of the kernels
 ===========================================
 
-With one component the densities are curves, and the classifier has several thresholds. ``gamma`` sets how smooth they are.
+With one component the densities are curves, and the classifier has several thresholds. ``gamma`` sets how smooth the
+curves are.
 """
 
 # %%
