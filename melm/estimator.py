@@ -129,7 +129,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     projection_ : ndarray of shape (n_features, n_components), orthonormal
         With a row for each of `features_`.
     offset_ : ndarray of shape (n_features,)
-        The mean of the training rows; `transform` is (X - offset_) @ projection_.
+        The mean of the training rows; `transform` is ``(X - offset_) @ projection_``.
     divergence_ : float
     gamma_ : float
     classes_ : ndarray of shape (n_classes,)
