@@ -146,7 +146,7 @@ class _Part:
     def __init__(self, grid: Grid, sums: Sequence[Spectrum], border: list[Array], S: Array, shares: Array) -> None:
         self._grid = grid
         spectra = [share * own for share, own in zip(shares[grid.classes], sums, strict=True)]
-        self._on_grid = Spectra(grid, spectra, S)
+        self._on_grid = Spectra(grid, spectra, S, grid.transform)
         outside = [grid.is_outside(Z) for Z in border]
         weights = [np.full(len(Z), share) for Z, share in zip(border, shares, strict=True)]
         self._exact: dict[Pair, list[ExactPotential]] = {}
@@ -167,10 +167,10 @@ class _Part:
         """Add what comes of the rows at the border. Of the others, gives the code and the spectra of each class."""
         on_grid = {pair: weights[pair] * self._shares[pair][0] for pair in self._grid.pairs}
         adjoints = []
-        for place, smoothing, spectra in self._on_grid.adjoints(on_grid):
-            code = self._grid.classes[place]
-            gradient.smoothing[code] += smoothing
-            adjoints.append((code, spectra))
+        for begin, smoothing, spectra in self._on_grid.adjoints(on_grid):
+            codes = self._grid.classes[begin : begin + len(smoothing)]
+            gradient.smoothing[codes] += smoothing
+            adjoints += [(code, spectra[:, place]) for place, code in enumerate(codes)]
         for pair, parts in self._exact.items():
             for part, share in zip(parts, self._shares[pair][1:], strict=True):
                 part.add_gradient({pair: weights[pair] * share}, gradient)

@@ -52,12 +52,12 @@ class Separable:
     def indices(modes: Modes) -> list[Array]:
         """Grid indices of each axis, shaped to broadcast over the held grid."""
         first, *rest = modes
-        return _broadcast([np.arange(first + 1.0), *(np.arange(-m, m + 1.0) for m in rest)])
+        return broadcast([np.arange(first + 1.0), *(np.arange(-m, m + 1.0) for m in rest)])
 
     @staticmethod
     def multiplicity(modes: Modes) -> Array:
         """How often each held value counts: all but index 0 of the first axis stand for their mirror image too."""
-        return _broadcast([np.where(np.arange(modes[0] + 1) > 0, 2.0, 1.0), *(np.ones(1) for _ in modes[1:])])[0]
+        return broadcast([np.where(np.arange(modes[0] + 1) > 0, 2.0, 1.0), *(np.ones(1) for _ in modes[1:])])[0]
 
     def forward(self, shares: Array) -> Spectrum:
         if len(self._tables) == 1:
@@ -106,7 +106,7 @@ class Nonuniform:
 
     @staticmethod
     def indices(modes: Modes) -> list[Array]:
-        return _broadcast([np.arange(-m, m + 1.0) for m in modes])
+        return broadcast([np.arange(-m, m + 1.0) for m in modes])
 
     @staticmethod
     def multiplicity(modes: Modes) -> Array:
@@ -168,5 +168,5 @@ def _powers(angles: Array, count: int) -> Spectrum:
     return table
 
 
-def _broadcast(axes: list[Array]) -> list[Array]:
+def broadcast(axes: list[Array]) -> list[Array]:
     return [axis.reshape((1,) * j + (-1,) + (1,) * (len(axes) - j - 1)) for j, axis in enumerate(axes)]
