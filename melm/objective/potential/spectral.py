@@ -61,8 +61,7 @@ class Spectra:
         self.psi = self._psi.reshape(-1, *shape)
         parts = self._psi.view(np.float64)
         self._values = (parts * np.repeat(self._weights, 2)) @ parts.T  # (C, C)
-        places = {c: place for place, c in enumerate(grid.classes)}
-        self._first, self._second = np.array([(places[a], places[b]) for a, b in grid.pairs]).T
+        self._first, self._second = np.searchsorted(grid.classes, np.array(grid.pairs)).T
         with np.errstate(divide="ignore"):
             logs = np.log(np.maximum(self._values[self._first, self._second], 0.0))
         self.log_values = dict(zip(grid.pairs, logs.tolist(), strict=True))
@@ -115,9 +114,12 @@ class SpectralPotentials:
         classes = self._grid.classes
         for begin, smoothing, spectra in self._spectra.adjoints(weights):
             gradient.smoothing[classes[begin : begin + len(smoothing)]] += smoothing
-            for place, block, slopes_in_u in self._tiles.backward(begin, spectra):
-                c = classes[place]
-                gradient.rows[c][block] += self._shares[c][block, None] * rotate(slopes_in_u, self._grid.basis.T)
+            for pieces, slopes_in_u in self._tiles.backward(begin, spectra):
+                slopes, done = rotate(slopes_in_u, self._grid.basis.T), 0
+                for place, block in pieces:
+                    own = slice(done, done + block.stop - block.start)
+                    gradient.rows[classes[place]][block] += self._shares[classes[place]][block, None] * slopes[own]
+                    done = own.stop
 
 
 def characteristic_functions(grid: Grid, rows: Sequence[Array], S: Array, shares: Sequence[Array]) -> list[Spectrum]:

@@ -13,20 +13,17 @@ from typing import Any, TypeAlias
 
 import finufft
 import numpy as np
-import numpy.typing as npt
-from scipy.fft import irfftn, next_fast_len, rfftn
+from scipy.fft import irfftn, rfftn
 
 from melm.objective.potential import rotate
-from melm.objective.potential.transform import UPSAMPLING, Modes, Spectrum, broadcast
+from melm.objective.potential.transform import LEAST_POINTS, UPSAMPLING, Modes, Spectrum, broadcast, tile
 from melm.typing import Array
 
 Piece: TypeAlias = tuple[int, slice]  # rows of one class, by its place among the classes
 
 BLOCK_ROWS = 2**16  # spread in one call
 BLOCK_POINTS = 2**21  # of tiles that are held at once: 32 MiB
-REFINEMENT = 1.25  # lattice points for each frequency of either sign
-LEAST_POINTS = 32  # of a tile on each axis: twice the widest kernel
-SAMPLES = 32  # of the spreading kernel between neighboring lattice points
+SAMPLES = 16  # of the spreading kernel between neighboring lattice points
 
 
 class Tiles:
@@ -38,7 +35,7 @@ class Tiles:
     def __init__(self, rows: Sequence[Array], basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
         self._rows, self._basis, self._shift = rows, basis, shift[:, None]
         self._tolerance = max(tolerance, 1e-14)
-        self._shape = lattice(modes)
+        self._shape = tile(modes)
         n_chunks = min(len(rows), -(-len(rows) * int(np.prod(self._shape)) // BLOCK_POINTS))
         self._n_tiles = -(-len(rows) // n_chunks)
         self._held = (slice(None), *np.ix_(*(index.ravel().astype(np.intp) for index in self.indices(modes))))
@@ -76,11 +73,10 @@ class Tiles:
         sums *= self._correction
         return sums
 
-    def backward(self, begin: int, spectra: Spectrum) -> Iterator[tuple[int, slice, Array]]:
+    def backward(self, begin: int, spectra: Spectrum) -> Iterator[tuple[list[Piece], Array]]:
         """For the classes from `begin`, by blocks of their rows, sums over m of spectra * exp(i m . angles).
 
-        `spectra` (k, C, ...) hold k of them for each class. Yields the place of a class, a block of its rows, and the
-        real parts of the sums (m, k).
+        `spectra` (k, C, ...) hold k of them for each class. Yields the rows, and the real parts of their sums (n, k).
         """
         for first, last in self._chunks(begin, begin + spectra.shape[1]):
             lattices = [self._on_lattice(own[first - begin : last - begin]) for own in spectra]
@@ -90,10 +86,7 @@ class Tiles:
                 for values in _in_twos(lattices):
                     sums = plan.execute(values)
                     columns += [sums.real, sums.imag]
-                ends = np.cumsum([block.stop - block.start for _, block in pieces])
-                together = np.stack(columns[: len(spectra)])
-                for (place, block), own in zip(pieces, np.split(together, ends[:-1], axis=1), strict=True):
-                    yield place, block, own.T
+                yield pieces, np.stack(columns[: len(spectra)]).T
 
     def _on_lattice(self, spectra: Spectrum) -> Array:
         """What spectra of some classes are on their tiles, one under the other, ready to be interpolated."""
@@ -132,10 +125,8 @@ class Tiles:
         """Spreading (1) or interpolation (2), at the angles of some rows times a sign, on the tiles from `begin`."""
         if kind not in self._plans:
             shape = (self._n_tiles * self._shape[0], *self._shape[1:])
-            self._plans[kind] = finufft.Plan(
-                kind, shape, eps=self._tolerance, isign=1, nthreads=1, upsampfac=UPSAMPLING, spreadinterponly=1
-            )
-        angles = np.concatenate([rotate(self._rows[place][block], self._basis).T for place, block in pieces], axis=1)
+            self._plans[kind] = _spreading_plan(kind, shape, self._tolerance)
+        angles = rotate(np.concatenate([self._rows[place][block] for place, block in pieces]), self._basis).T
         angles -= self._shift
         angles *= sign
         tile = np.repeat([place - begin for place, _ in pieces], [block.stop - block.start for _, block in pieces])
@@ -143,11 +134,6 @@ class Tiles:
         plan = self._plans[kind]
         plan.setpts(*angles)
         return plan
-
-
-def lattice(modes: Modes) -> tuple[int, ...]:
-    """Points of a tile on each axis: even numbers that an FFT is quick for."""
-    return tuple(max(LEAST_POINTS, 2 * int(next_fast_len(int(np.ceil(REFINEMENT * m)) + 1))) for m in modes)
 
 
 def _in_twos(lattices: Sequence[Array]) -> Iterator[Spectrum]:
@@ -162,29 +148,33 @@ def _in_twos(lattices: Sequence[Array]) -> Iterator[Spectrum]:
 def _kernel_spectrum(tolerance: float, size: int, highest: int, n_components: int) -> Array:
     """The Fourier transform of the spreading kernel at indices 0..highest of a lattice that begins at angle -pi."""
     places, values = _kernel(tolerance, n_components)
-    index = np.arange(highest + 1)
-    spectrum: Array = (np.cos(2 * np.pi / size * index[:, None] * places) @ values) / SAMPLES
-    return np.where(index % 2, -spectrum, spectrum)
+    index = np.arange(highest + 1.0)
+    spectrum: Array = np.cos((2 * np.pi / size * index)[:, None] * places) @ values
+    spectrum[1::2] *= -1
+    return spectrum
 
 
 @cache
-def _kernel(tolerance: float, n_components: int) -> tuple[Array, npt.NDArray[np.float64]]:
-    """Places, in lattice steps, and values of finufft's spreading kernel, which it does not tell otherwise."""
-    plan = finufft.Plan(
-        1,
-        (LEAST_POINTS,) * n_components,
-        eps=tolerance,
-        isign=1,
-        nthreads=1,
-        upsampfac=UPSAMPLING,
-        spreadinterponly=1,
-    )
+def _kernel(tolerance: float, n_components: int) -> tuple[Array, Array]:
+    """Places, in lattice steps, and values of finufft's spreading kernel, which it does not tell otherwise.
+
+    It is even: places are those from zero on, and the values count both sides of a sum over the kernel.
+    """
+    plan = _spreading_plan(1, (LEAST_POINTS,) * n_components, tolerance)
     middle = LEAST_POINTS // 2
-    places, values = [], []
-    for shift in np.arange(SAMPLES) / SAMPLES:
-        plan.setpts(np.array([2 * np.pi * shift / LEAST_POINTS]), *np.zeros((n_components - 1, 1)))
+    sampled = np.empty((middle, SAMPLES))
+    for sample in range(SAMPLES):
+        plan.setpts(np.array([-2 * np.pi * sample / SAMPLES / LEAST_POINTS]), *np.zeros((n_components - 1, 1)))
         spread = plan.execute(np.ones(1, dtype=np.complex128)).real
-        values.append(spread[(slice(None), *[middle] * (n_components - 1))])
-        places.append(np.arange(LEAST_POINTS) - middle - shift)
-    peak = values[0][middle] ** (1 / n_components)
-    return np.concatenate(places), np.concatenate(values) / peak ** (n_components - 1)
+        sampled[:, sample] = spread[(slice(middle, None), *[middle] * (n_components - 1))]
+    values = sampled.ravel() / sampled[0, 0] ** ((n_components - 1) / n_components)
+    values[1:] *= 2
+    held = np.flatnonzero(values)
+    return held / SAMPLES, values[held] / SAMPLES
+
+
+def _spreading_plan(kind: int, shape: tuple[int, ...], tolerance: float) -> Any:
+    """Of spreading (1) or of interpolation (2) alone, without a transform."""
+    return finufft.Plan(
+        kind, shape, eps=tolerance, isign=1, nthreads=1, upsampfac=UPSAMPLING, spreadinterponly=1
+    )

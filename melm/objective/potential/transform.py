@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import finufft
 import numpy as np
 import numpy.typing as npt
+from scipy.fft import next_fast_len
 
 from melm.objective.potential import rotate
 from melm.typing import Array
@@ -26,6 +27,8 @@ Plans: TypeAlias = dict[int, Any]  # of finufft, by the kind of transform: all c
 
 BLOCK_ROWS = 2**16  # taken at once, where the grid is not larger: working memory of some 5 MiB
 UPSAMPLING = 2.0  # fixed: finufft's own choice depends on the number of rows, and blocks would not quite add up
+REFINEMENT = 1.25  # points of a tile for each frequency of either sign
+LEAST_POINTS = 32  # of a tile on each axis: twice the widest kernel
 CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sorting the rows first only costs time
 
 
@@ -152,6 +155,11 @@ class Nonuniform:
         plan = self._plans[kind]
         plan.setpts(*np.ascontiguousarray(angles.T))
         return plan
+
+
+def tile(modes: Modes) -> tuple[int, ...]:
+    """Points of a tile on each axis: even numbers that an FFT is quick for."""
+    return tuple(max(LEAST_POINTS, 2 * int(next_fast_len(int(np.ceil(REFINEMENT * m)) + 1))) for m in modes)
 
 
 def _powers(angles: Array, count: int) -> Spectrum:
