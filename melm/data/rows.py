@@ -95,7 +95,9 @@ class Rows:
         """Z_c = X_c V, class by class; V (r, k). Columns are contiguous: all that follows works on columns."""
         Z = np.empty((len(self.together), V.shape[1]), order="F")
         for block in blocks(*_size(self.together)):
-            Z[block] = self.together[block].astype(np.float64, copy=False) @ V
+            rows = self.together[block].astype(np.float64, copy=False)
+            for column, v in enumerate(np.ascontiguousarray(V.T)):  # twice as fast as a product with so few columns
+                np.dot(rows, v, out=Z[block, column])
         return divided(Z, self.counts)
 
     def place(self, X: Matrix, projection: Array) -> Array:
@@ -106,7 +108,9 @@ class Rows:
         """X^T dZ: the gradient in V from the gradients in the projected rows (n, k), class after class."""
         total = np.zeros((dZ.shape[1], self.together.shape[1]))
         for block in blocks(*_size(self.together)):
-            total += np.ascontiguousarray(dZ[block].T) @ self.together[block].astype(np.float64, copy=False)
+            rows = self.together[block].astype(np.float64, copy=False)
+            for column, own in enumerate(total):
+                own += np.ascontiguousarray(dZ[block, column]) @ rows
         return total.T
 
     def to_features(self, V: Array) -> Array:

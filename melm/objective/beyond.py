@@ -38,11 +38,11 @@ from melm.typing import Array
 
 
 def divergence_on(
-    problem: Problem, n_components: int, gamma: float, form: Form
+    problem: Problem, n_components: int, gamma: float, form: Form, spectral_tolerance: float = SPECTRAL_TOLERANCE
 ) -> WhitenedDivergence | BlockDivergence:
-    """The objective on all rows of a problem, wherever they are."""
+    """The objective on all rows of a problem, wherever they are. Those beyond memory are always taken accurately."""
     if problem.everything is None:
-        return WhitenedDivergence(problem, n_components, gamma, form)
+        return WhitenedDivergence(problem, n_components, gamma, form, spectral_tolerance)
     return BlockDivergence(problem, problem.everything, n_components, gamma, form)
 
 
