@@ -10,8 +10,8 @@ import pytest
 
 from bench.paper import public_data
 from bench.paper.data_sets import NoData, load
-from bench.paper.published import SHAPES
 from bench.paper.public_data import PUBLIC, extract
+from bench.paper.published import SHAPES
 
 
 @pytest.mark.parametrize("name", ["three-eight", "penguins", "digits"])
