@@ -31,15 +31,15 @@ def class_densities(
     n_components = projection.shape[1]
     V = problem.to_whitened(projection)
     projected = problem.rows.project(problem.rows.from_features(projection))
-    width = gamma * narrowing(projected, problem.rows.shares)
+    narrowed = narrowing(projected, problem.rows.shares)
     smoothing = []
     for size, covariance in zip(problem.sizes, problem.whitening.covariances, strict=True):
-        S = silverman(size, n_components, width) ** 2 * V.T @ covariance @ V
+        S = silverman(size, n_components, gamma * narrowed) ** 2 * V.T @ covariance @ V
         scale = np.sqrt(np.diag(S))
         scale[scale == 0] = 1.0
         smoothing.append(lift(S / np.outer(scale, scale), SMOOTHING_FLOOR)[0] * np.outer(scale, scale))
     rows, weights = _placed(problem, projected, projection, np.stack(smoothing), offset)
-    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.sizes), weights)
+    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.sizes), weights, narrowed)
 
 
 def _placed(

@@ -15,10 +15,11 @@ from scipy.special import gammaincinv
 from melm.typing import Array
 
 HEAVY = 0.5  # spread of the bulk, as a share of that of all rows, below which the tails are heavy
-NARROWEST = 0.1
+NARROWEST = 0.05
 FEWEST_ROWS = 20  # of a class: with fewer its bulk is chance
 STEPS = 2  # towards the middle of the bulk
-SINGULAR = 1e-10  # of the largest eigenvalue of the correlations
+ROUNDING = 1e-12  # of the largest value of an axis
+SINGULAR = 1e-10  # of an eigenvalue of the correlations, which are one on average
 
 
 def narrowing(rows: Sequence[Array], weights: Sequence[Array]) -> float:
@@ -34,7 +35,8 @@ def _bulk_spread(Z: Array, weights: Array) -> float:
         return 1.0
     D = Z - weights @ Z
     scale = np.sqrt(weights @ np.square(D))
-    D = D[:, scale > 0] / scale[scale > 0]
+    varying = scale > ROUNDING * np.abs(Z).max(axis=0)
+    D = D[:, varying] / scale[varying]
     values, vectors = np.linalg.eigh(D.T @ (weights[:, None] * D))
     values, vectors = values[values > SINGULAR], vectors[:, values > SINGULAR]
     if not len(values):
