@@ -14,7 +14,7 @@ import numpy.typing as npt
 from bench.paper import data_sets
 from bench.paper.data_sets import NoData
 
-MAX_ROWS = 1000  # a random sample of larger sets
+MAX_ROWS = 500  # a random sample of larger sets
 LATE = 15  # minutes
 PENGUIN_MEASURES = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
 WEATHER = ("temp", "dewp", "humid", "wind_speed", "pressure", "visib")
@@ -129,30 +129,30 @@ MARRIAGE = ("age", "yrs_married", "children", "religious", "educ", "occupation",
 HEALTH = ("lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp")
 
 PUBLIC = {
-    "tumors": PublicSet(SKLEARN, "malignant or benign?", 569, 30, 2, _bundled("load_breast_cancer")),
+    "tumors": PublicSet(SKLEARN, "malignant or benign?", 500, 30, 2, _bundled("load_breast_cancer")),
     "three-eight": PublicSet(SKLEARN, "digit 3 or 8?", 357, 64, 2, _bundled("load_digits", (3, 8))),
     "penguin-sex": PublicSet(PENGUINS, "female or male?", 333, 4, 2, _penguins("sex")),
     "affairs": PublicSet(
-        STATSMODELS, "any affair?", 1000, 8, 2, _statsmodels("fair", (*MARRIAGE, "rate_marriage"), "affairs", 1e-9)
+        STATSMODELS, "any affair?", 500, 8, 2, _statsmodels("fair", (*MARRIAGE, "rate_marriage"), "affairs", 1e-9)
     ),
-    "vote": PublicSet(STATSMODELS, "which candidate?", 944, 8, 2, _statsmodels("anes96", ELECTION, "vote")),
+    "vote": PublicSet(STATSMODELS, "which candidate?", 500, 8, 2, _statsmodels("anes96", ELECTION, "vote")),
     "grades": PublicSet(
         STATSMODELS, "has the grade risen?", 32, 3, 2, _statsmodels("spector", ("GPA", "TUCE", "PSI"), "GRADE")
     ),
-    "doctor": PublicSet(STATSMODELS, "any visit to a doctor?", 1000, 9, 2, _statsmodels("randhie", HEALTH, "mdvis", 1)),
-    "late": PublicSet(FLIGHTS, f"a flight more than {LATE} minutes late?", 1000, 11, 2, _late_flights),
-    "rain": PublicSet(FLIGHTS, "rain in this hour?", 1000, 8, 2, _rain),
-    "phishing": PublicSet(RIVER, "a phishing site?", 1000, 9, 2, _stream("Phishing")),
-    "shuttle": PublicSet(RIVER, "an anomaly?", 1000, 9, 2, _stream("Shuttle")),
-    "yeast": PublicSet(RIVER, "a gene of the first class?", 1000, 103, 2, _stream("Yeast", "Class1")),
+    "doctor": PublicSet(STATSMODELS, "any visit to a doctor?", 500, 9, 2, _statsmodels("randhie", HEALTH, "mdvis", 1)),
+    "late": PublicSet(FLIGHTS, f"a flight more than {LATE} minutes late?", 500, 11, 2, _late_flights),
+    "rain": PublicSet(FLIGHTS, "rain in this hour?", 500, 8, 2, _rain),
+    "phishing": PublicSet(RIVER, "a phishing site?", 500, 9, 2, _stream("Phishing")),
+    "shuttle": PublicSet(RIVER, "an anomaly?", 500, 9, 2, _stream("Shuttle")),
+    "yeast": PublicSet(RIVER, "a gene of the first class?", 500, 103, 2, _stream("Yeast", "Class1")),
     "iris": PublicSet(SKLEARN, "which species?", 150, 4, 3, _bundled("load_iris")),
     "wine": PublicSet(SKLEARN, "which cultivar?", 178, 13, 3, _bundled("load_wine")),
     "penguins": PublicSet(PENGUINS, "which species?", 342, 4, 3, _penguins("species")),
-    "airport": PublicSet(FLIGHTS, "the weather of which airport?", 1000, 9, 3, _airport),
+    "airport": PublicSet(FLIGHTS, "the weather of which airport?", 500, 9, 3, _airport),
     "marriage": PublicSet(
-        STATSMODELS, "how happy a marriage?", 1000, 7, 5, _statsmodels("fair", MARRIAGE, "rate_marriage")
+        STATSMODELS, "how happy a marriage?", 500, 7, 5, _statsmodels("fair", MARRIAGE, "rate_marriage")
     ),
-    "party": PublicSet(STATSMODELS, "how near to which party?", 944, 8, 7, _statsmodels("anes96", ELECTION, "PID")),
-    "segments": PublicSet(RIVER, "what does a patch of an image show?", 1000, 18, 7, _stream("ImageSegments")),
-    "digits": PublicSet(SKLEARN, "which digit?", 1000, 64, 10, _bundled("load_digits")),
+    "party": PublicSet(STATSMODELS, "how near to which party?", 500, 8, 7, _statsmodels("anes96", ELECTION, "PID")),
+    "segments": PublicSet(RIVER, "what does a patch of an image show?", 500, 18, 7, _stream("ImageSegments")),
+    "digits": PublicSet(SKLEARN, "which digit?", 500, 64, 10, _bundled("load_digits")),
 }
