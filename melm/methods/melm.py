@@ -23,12 +23,13 @@ from melm.objective.potential.pairs import pairwise_cost
 from melm.plan import Plan, Resamples, Result, Unit
 from melm.search.climb import RACE_EVALUATIONS
 from melm.search.path import ITERATIONS, RIDGES, SAMPLE_ROWS
+from melm.search.path import RACE_EVALUATIONS as PATH_RACE_EVALUATIONS
 from melm.search.preview import Preview, preview
 from melm.search.race import CLIMB_EVALUATIONS, POLISH_EVALUATIONS
 from melm.search.regularization import FOLDS
 from melm.search.sample import sample_sizes
 
-PATH_EVALUATIONS = 300  # typical of a unit that climbs a path,
+PATH_EVALUATIONS = 260  # typical of a unit that climbs a path, beside its race,
 CLIMBED = 4  # of the starts that climb on larger samples,
 GRID_SECONDS = 2e-3  # and of the grid of a class
 
@@ -99,8 +100,10 @@ class MelmMethod(Method[MelmParameters]):
             share = min(1.0, SAMPLE_ROWS / sum(counts))
             sampled = [max(round(share * count), 1) for count in counts]
             on_all = max(ITERATIONS) * self._evaluation(parameters, counts, n_features) if share < 1 else 0.0
-            path = PATH_EVALUATIONS * self._evaluation(parameters, sampled, n_features)
-            return self.n_units(parameters) * path + on_all
+            n_units = self.n_units(parameters)
+            n_races = 0 if len(counts) == 2 else n_units // (len(RIDGES) if parameters.ridge == "auto" else 1)
+            n_sampled = n_units * PATH_EVALUATIONS + n_races * parameters.n_starts * PATH_RACE_EVALUATIONS
+            return n_sampled * self._evaluation(parameters, sampled, n_features) + on_all
         *samples, n_rows = sample_sizes(sum(counts))
         sizes = [*samples, n_rows]
         n_evaluations = [parameters.n_starts * (RACE_EVALUATIONS + POLISH_EVALUATIONS)]
