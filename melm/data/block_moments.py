@@ -13,7 +13,7 @@ from melm.data.covariance import ClassMoments, CovarianceKind, shrinkage
 from melm.data.row_blocks import RowBlock, RowBlocks
 from melm.typing import Array
 
-SAMPLE_BYTES = 2**27  # of rows that are held in memory, to race and to judge on
+SAMPLE_BYTES = 2**26  # of rows that are held in memory, to race and to judge on
 MAX_SCATTER = 2**25  # numbers in the covariances of all classes: 256 MiB
 MARGIN = 6  # standard deviations by which more rows are drawn than wanted, so that there are enough
 

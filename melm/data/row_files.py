@@ -19,6 +19,8 @@ import pyarrow.dataset
 
 from melm.data.row_blocks import FileBlocks, block_sizes
 
+BATCH_ROWS = 2**16  # read at a time
+READ_AHEAD = 2  # batches; Arrow's own 16 batches of 4 files would be gigabytes
 FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
 
 
@@ -128,8 +130,13 @@ def _common_type(kinds: Sequence[pa.DataType]) -> type[np.float32] | type[np.flo
 
 
 def _batches(dataset: pa.dataset.Dataset, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    options = {"batch_size": BATCH_ROWS, "batch_readahead": READ_AHEAD, "fragment_readahead": 1}
+    if isinstance(getattr(dataset, "format", None), pa.dataset.ParquetFileFormat):
+        # A row group is read as it is decoded, and never held whole.
+        buffered = pa.dataset.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
+        options["fragment_scan_options"] = buffered
     try:
-        yield from dataset.to_batches(columns=columns)
+        yield from dataset.to_batches(columns=columns, **options)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"The files do not agree with each other, or are damaged: {error}") from None
 
