@@ -10,6 +10,7 @@ from melm.command.options import add_columns, add_command, add_json, add_table, 
 if TYPE_CHECKING:
     from melm.command.options import Commands
     from melm.command.table_file import TableFile
+    from melm.model import Model as LocalModel
     from melm.remote import Client, Dataset, Fit, Model
     from service.intake.upload import Upload
 
@@ -66,6 +67,7 @@ def run(options: argparse.Namespace) -> None:
     """Fit here or there."""
     from melm.command.column_roles import say_roles
     from melm.command.failure import CommandError, ExitCode
+    from melm.command.streamed_fit import is_streamed
     from melm.command.table_file import TableFile
 
     if options.url is not None and options.output is not None and not options.watch:
@@ -74,6 +76,9 @@ def run(options: argparse.Namespace) -> None:
         raise CommandError(
             "--permutations and --bootstraps need --folds: they are part of the validation", ExitCode.USAGE
         )
+    if is_streamed(options):
+        keep(options, fit_streamed(options))
+        return
     file = TableFile(options, labeled=True)
     rows = file.training_rows()  # before a service is asked: what is wrong with a file is best said with its lines
     if rows.columns is not None:
@@ -101,14 +106,29 @@ def validation_of(options: argparse.Namespace) -> dict[str, Any] | None:
 
 def fit_here(options: argparse.Namespace, rows: Upload) -> None:
     """Fit on this machine, and write the model to a file."""
-    from melm.command.facts import facts_of_model
     from melm.command.local_fit import fit_locally
+    from service.intake.upload import labeled_rows
+
+    keep(options, fit_locally(options.method, labeled_rows(rows), params_of(options), validation_of(options)))
+
+
+def fit_streamed(options: argparse.Namespace) -> LocalModel:
+    """Fit on this machine to rows that stay in files."""
+    from melm.command.local_fit import fit_locally
+    from melm.command.streamed_fit import open_streamed
+
+    data = open_streamed(options, options.seed or 0)
+    return fit_locally(options.method, data, params_of(options), validation_of(options))
+
+
+def keep(options: argparse.Namespace, model: LocalModel) -> None:
+    """Write a model to its file, and say what it is worth."""
+    from melm.command.facts import facts_of_model
     from melm.command.output import write_bytes, write_facts, write_json
     from melm.evidence.verdict import with_verdict
     from melm.model import file as model_file
 
     output = options.output or LOCAL_OUTPUT
-    model = fit_locally(options.method, rows, params_of(options), validation_of(options))
     write_bytes(model_file.dump(model), output)
     card = with_verdict(model.card).model_dump(mode="json")
     if options.json:

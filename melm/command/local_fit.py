@@ -10,14 +10,14 @@ from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
 from melm.command.failure import CommandError
+from melm.data.labeled import Labeled
 from melm.evidence.validation import Validation
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import Model
 from melm.plan import Result, Stage, Unit, run_plan
-from service.intake.upload import Upload, labeled_rows
 
 
-def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: dict[str, Any] | None) -> Model:
+def fit_locally(method: str, data: Labeled, params: dict[str, Any], validation: dict[str, Any] | None) -> Model:
     """The model that a service would make of the same rows and parameters, bit for bit."""
     if method not in METHODS:
         raise CommandError(f"{method!r} is no method; methods: {', '.join(METHODS)}")
@@ -26,7 +26,6 @@ def fit_locally(method: str, rows: Upload, params: dict[str, Any], validation: d
     except ValidationError as error:
         first = error.errors()[0]
         raise CommandError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    data = labeled_rows(rows)
 
     def run_stage(stage: Stage) -> list[Result]:
         return [run_unit(method, data, parameters, unit) for unit in shown(stage)]

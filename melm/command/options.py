@@ -51,7 +51,9 @@ def add_json(command: argparse.ArgumentParser) -> None:
 def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
     """A table, and which of its columns holds labels."""
     command.add_argument(
-        "table", metavar="FILE", help="CSV with a header row, Excel, npz or Parquet; - reads standard input"
+        "table",
+        metavar="FILE",
+        help="CSV with a header row, Excel, npz or Parquet; - reads standard input; fit takes a folder of them too",
     )
     command.add_argument("--target", metavar="COLUMN", **target)
     written = command.add_argument_group("how CSV is written, where that is not found out")
