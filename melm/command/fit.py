@@ -11,6 +11,7 @@ from melm.command.options import add_columns, add_command, add_json, add_table, 
 if TYPE_CHECKING:
     from melm.command.options import Commands
     from melm.command.table_file import TableFile
+    from melm.model import Model as LocalModel
     from melm.remote import Client, Dataset, Fit, Model
     from service.intake.upload import Upload
 
@@ -50,11 +51,15 @@ def run(options: argparse.Namespace) -> None:
     from melm.command.column_roles import say_roles
     from melm.command.failure import CommandError, ExitCode
     from melm.command.fit_options import ask_of
+    from melm.command.streamed_fit import is_streamed
     from melm.command.table_file import TableFile
 
     if options.url is not None and options.output is not None and not options.watch:
         raise CommandError("--output needs --watch: the model is there when the fit has ended", ExitCode.USAGE)
     ask = ask_of(options)
+    if is_streamed(options):
+        keep(options, fit_streamed(options, ask))
+        return
     file = TableFile(options, labeled=True)
     rows = file.training_rows()  # before a service is asked: what is wrong with a file is best said with its lines
     if rows.columns is not None:
@@ -67,15 +72,28 @@ def run(options: argparse.Namespace) -> None:
 
 def fit_here(options: argparse.Namespace, rows: Upload, ask: dict[str, Any]) -> None:
     """Fit on this machine, and write the model to a file."""
-    from melm.command.facts import facts_of_model
     from melm.command.local_fit import fit_locally
+    from service.intake.upload import labeled_rows
+
+    keep(options, fit_locally(labeled_rows(rows), ask))
+
+
+def fit_streamed(options: argparse.Namespace, ask: dict[str, Any]) -> LocalModel:
+    """Fit on this machine to rows that stay in files."""
+    from melm.command.local_fit import fit_locally
+    from melm.command.streamed_fit import open_streamed
+
+    return fit_locally(open_streamed(options, ask["params"].get("seed", 0)), ask)
+
+
+def keep(options: argparse.Namespace, model: LocalModel) -> None:
+    """Write a model to its file, and say what it is worth."""
+    from melm.command.facts import facts_of_model
     from melm.command.output import write_bytes, write_facts, write_json
     from melm.evidence.verdict import with_verdict
     from melm.model import file as model_file
-    from service.intake.upload import labeled_rows
 
     output = options.output or LOCAL_OUTPUT
-    model = fit_locally(labeled_rows(rows), ask)
     write_bytes(model_file.dump(model), output)
     card = with_verdict(model.card).model_dump(mode="json")
     if options.json:

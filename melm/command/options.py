@@ -79,7 +79,9 @@ def add_json(command: argparse.ArgumentParser) -> None:
 def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
     """A table, and which of its columns holds labels."""
     command.add_argument(
-        "table", metavar="FILE", help="CSV with a header row, Excel, JSON, npz, Arrow or Parquet; - is standard input"
+        "table",
+        metavar="FILE",
+        help="CSV with a header row, Excel, JSON, npz, Arrow or Parquet; - is standard input; fit takes a folder of them too",
     )
     add_reading(command, **target)
 

@@ -106,6 +106,11 @@ class Problem:
         return cls(rows, whitening, Spread(rows, np.asarray(total)), everything=Everything(blocks, counts))
 
     @property
+    def in_memory(self) -> Problem:
+        """The problem of the rows that are in memory: itself, where all are."""
+        return self if self.everything is None else replace(self, everything=None)
+
+    @property
     def counts(self) -> list[int]:
         """Rows of each class."""
         return self.rows.counts if self.everything is None else self.everything.counts
