@@ -207,9 +207,10 @@ export class Flat extends Stage {
     });
   }
 
-  // While the picture is turned, contours and boundary do not hold.
+  // While the picture is turned, contours, boundary and the names of the axes do not hold.
   hideModel() {
     this.above.replaceChildren();
+    this.node.classList.add("turning");
   }
 
   // Places of the rows, two numbers each. New rows are seen in the model's own projection only.
@@ -224,9 +225,16 @@ export class Flat extends Stage {
     this.found = {};
     this.isModel = isModel;
     this.axes = axes;
+    this.node.classList.remove("turning");
     this.setSpread(null);
     if (isModel || this.far.length > MANY * kinds.length) this.lookAt(this.limits());
     this.draw();
+  }
+
+  // Which names of classes stand in the picture; null for none.
+  nameClasses(names) {
+    this.classNames = names;
+    this.found = {};
   }
 
   // Where the middle of each class is, if classes are named in the picture.

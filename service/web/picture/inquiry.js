@@ -4,7 +4,7 @@ import { element, replace } from "../element.js";
 import { plural } from "../words.js";
 import { Flat } from "./flat.js";
 import { titleOf } from "./point_description.js";
-import { TOOLS } from "./selecting.js";
+import { TOOLS, within } from "./selecting.js";
 
 export class Inquiry {
   constructor(picture) {
@@ -37,8 +37,8 @@ export class Inquiry {
   rowChoice() {
     const { model } = this.picture;
     const choices = [
-      ["Rows recognized wrongly", "wrong"],
-      ["Rows far from the others", "far"],
+      ...(this.picture.confused.length ? [["Rows recognized wrongly", "wrong"]] : []),
+      ...(this.picture.stage instanceof Flat ? [["Rows far from the others", "far"]] : []),
       ...model.classes.map((label, code) => [`Class ${label}`, `class:${code}`]),
     ];
     const select = element(
@@ -54,7 +54,7 @@ export class Inquiry {
     return select;
   }
 
-  // Selects rows by a definition: wrong, far, class:CODE, cell:CODE:TAKEN, find:TEXT, rows:NUMBER,…
+  // Selects rows by a definition: wrong, far, class:CODE, cell:CODE:TAKEN, find:TEXT, rows:NUMBER,… area:X,Y,…
   select(definition) {
     const { model, selection } = this.picture;
     const [kind, ...rest] = definition.split(":");
@@ -72,6 +72,7 @@ export class Inquiry {
       ],
       find: () => [this.find(text.toLowerCase()), `rows with “${text}”`],
       rows: () => [text.split(",").map(Number), "rows of a link"],
+      area: () => [this.inArea(text.split(",").map(Number)), "rows in an area"],
     };
     if (ways[kind]) selection.choose(...ways[kind](), definition);
   }
@@ -83,6 +84,14 @@ export class Inquiry {
   far() {
     const { stage } = this.picture;
     return stage instanceof Flat ? Array.from(stage.far, (index) => stage.cloud.rows[index]).filter((row) => row >= 0) : [];
+  }
+
+  // Rows within corners of the plane, x and y by turns.
+  inArea(numbers) {
+    const { stage } = this.picture;
+    if (!(stage instanceof Flat)) return [];
+    const corners = Array.from({ length: numbers.length / 2 }, (_, at) => stage.toPixel([numbers[2 * at], numbers[2 * at + 1]]));
+    return within(stage, corners).map((index) => stage.cloud.rows[index]).filter((row) => row >= 0);
   }
 
   ofClass(code) {

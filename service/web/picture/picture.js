@@ -48,6 +48,7 @@ export class Picture {
       this.frame,
       this.legend.node,
       this.tools,
+      this.legend.remarks,
     );
     this.firstChoice = plot.n_components === 3 ? "space" : 0;
     const view = this.choices.map(([value]) => value).find((value) => String(value) === said.view);
@@ -61,7 +62,6 @@ export class Picture {
     if (this.isDisposed || !this.features) return;
     this.seen = projectedRows(this.features, this.model);
     this.choose(this.choice);
-    this.legend.explain();
     this.table = await this.source.table();
     if (this.isDisposed) return;
     if (this.said.color) this.colorBy(this.said.color);
@@ -79,6 +79,7 @@ export class Picture {
       ...(this.kind === HELD_OUT && { rows: "held out" }),
       ...(this.coloredBy && { color: this.coloredBy }),
       ...(hidden.size > 0 && { hide: [...hidden].join(",") }),
+      ...(this.turning?.way.length > 0 && this.turning.told.length < LONGEST && { turn: this.turning.told }),
       ...(selection.definition.length > 0 && selection.definition.length < LONGEST && { select: selection.definition }),
       ...(isZoomed && { zoom: [...stage.x, ...stage.y].map((value) => Number(value.toPrecision(5))).join(",") }),
     };
@@ -97,7 +98,6 @@ export class Picture {
   // Rows of the fit, or rows where fits that had not seen them place them: one mark a row.
   setKind(kind) {
     this.kind = kind;
-    this.legend.explain();
     this.choose(this.choice);
   }
 
@@ -127,20 +127,29 @@ export class Picture {
       replace(this.frame, element("p", { class: "trouble" }, text));
       return;
     }
-    if (this.stage instanceof Flat && this.model.classes.length > NAMED_FROM) {
-      this.stage.classNames = this.model.classes.map((label) => shorten(String(label)));
-    }
+    this.nameClasses();
     replace(this.frame, this.stage.node);
     this.stage.layouts?.push(() => this.tell());
-    const zoom = (this.said.zoom ?? "").split(",").map(Number);
-    if (this.stage instanceof Flat && zoom.length === 4 && zoom.every(Number.isFinite)) {
-      [this.stage.x, this.stage.y] = [zoom.slice(0, 2), zoom.slice(2)];
-    }
     this.mark();
     this.offerTurning();
+    this.zoomAsSaid();
+    this.legend.explain();
     if (this.stage instanceof Curves) return;
-    this.selecting = new Selecting(this.stage, (indexes, words) => this.select(indexes, words));
+    this.selecting = new Selecting(this.stage, (...chosen) => this.select(...chosen));
     this.selecting.setTool(this.tool);
+  }
+
+  zoomAsSaid() {
+    const zoom = (this.said.zoom ?? "").split(",").map(Number);
+    if (!(this.stage instanceof Flat) || zoom.length !== 4 || !zoom.every(Number.isFinite)) return;
+    [this.stage.x, this.stage.y] = [zoom.slice(0, 2), zoom.slice(2)];
+    this.stage.draw();
+  }
+
+  // Names of the classes stand in the picture where colors do not tell which is which.
+  nameClasses() {
+    const isNeeded = this.coloredBy || this.model.classes.length > NAMED_FROM;
+    if (this.stage instanceof Flat) this.stage.nameClasses(isNeeded ? this.model.classes.map((label) => shorten(String(label))) : null);
   }
 
   // What a drag in the picture does: move it, or choose rows.
@@ -149,12 +158,14 @@ export class Picture {
     this.selecting?.setTool(tool);
   }
 
-  select(indexes, words) {
-    const { rows } = this.stage.cloud;
-    this.selection.choose(
-      indexes.map((index) => rows[index]).filter((row) => row >= 0),
-      words,
-    );
+  // Few rows are remembered one by one, many by the outline that holds them.
+  select(indexes, words, outline) {
+    const { stage } = this;
+    const rows = indexes.map((index) => stage.cloud.rows[index]).filter((row) => row >= 0);
+    const each = `rows:${rows.join(",")}`;
+    const corners = () => outline.flatMap((pixel) => stage.toPlace(pixel).map((value) => Number(value.toPrecision(4))));
+    const isLong = each.length > LONGEST && outline && stage instanceof Flat;
+    this.selection.choose(rows, words, isLong ? `area:${corners().join(",")}` : each);
   }
 
   // Selected rows stay as they are, all others fade; colors by a column, if one was chosen.
@@ -178,6 +189,8 @@ export class Picture {
     this.coloredBy = column ? name : "";
     this.painted = column && coloring(column);
     replace(this.legend.scale, this.painted?.legend);
+    this.node.classList.toggle("colored", Boolean(column));
+    this.nameClasses();
     this.mark();
   }
 
@@ -221,6 +234,7 @@ export class Picture {
     this.turning = new Turning({ stage, features, model, columns, source, onSeparation: (found) => meter.show(found) });
     this.turning.showArrows(shown);
     meter.show(this.turning.best);
+    if (this.said.turn) this.turning.follow(this.said.turn);
     replace(
       this.tools,
       meter.node,

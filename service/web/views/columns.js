@@ -10,6 +10,7 @@ import { count, list, percent, plural } from "../words.js";
 import { fitOptions } from "./options.js";
 
 const SHOWN_CLASSES = 12;
+const LEVELS = ["error", "question", "warning"]; // in the order in which they are shown
 const ROLES = {
   numeric: "Number",
   categorical: "Category",
@@ -33,8 +34,9 @@ const FIXES = {
   decimal: (mark) => `Decimals after a ${mark === "," ? "comma" : "point"}`,
   delimiter: (mark) => `Columns separated by ${DELIMITERS[mark] ?? mark}`,
   day_first: (isFirst) => (isFirst ? "The day comes first" : "The month comes first"),
-  encoding: (name) => `Read as ${name}`,
+  encoding: (name) => `Read as ${ENCODINGS[name] ?? name}`,
 };
+const ENCODINGS = { cp1252: "western European text", cp1250: "central European text", cp1251: "Cyrillic text" };
 const DELIMITERS = { "\t": "tabs", " ": "spaces", ";": "semicolons", "|": "vertical bars", ",": "commas" };
 
 export async function newFileView(context) {
@@ -71,6 +73,7 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
   const summary = element("section", { class: "summary", "aria-live": "polite" });
   const trouble = element("div", { role: "alert" });
   const go = button("Fit", () => submit(), "primary large");
+  const obstacle = element("p", { class: "hint", role: "status" });
   let reading = await read(file, signal);
 
   const change = async (settings) => {
@@ -90,7 +93,9 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
   };
   const show = () => {
     const settings = file.settings;
-    go.disabled = reading.problems.some(({ level }) => level === "error") || !reading.target;
+    const isBroken = reading.problems.some(({ level }) => level === "error");
+    go.disabled = isBroken || !reading.target;
+    obstacle.textContent = isBroken ? "Solve what is marked in red first." : reading.target ? "" : "Choose a column of classes first.";
     replace(lead, describe(reading));
     const onRole = (name, role) => change(withRole(settings, name, role));
     replace(
@@ -146,7 +151,7 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
         { class: "side" },
         summary,
         element("section", {}, element("h2", {}, "Picture"), options.dimensions),
-        go,
+        element("div", {}, go, obstacle),
         trouble,
         options.advanced,
       ),
@@ -198,9 +203,9 @@ function columnRow({ name, role, reason, is_given: isGiven, missing_share: missi
 
 function summarize({ classes, n_rows: rows, columns, target, is_target_given: isGiven, other_targets: others, problems }, onFix, onTarget) {
   const most = Math.max(...classes.map(({ n_rows: size }) => size), 1);
-  const features = columns.filter(({ role }) => role === "numeric" || role === "categorical").length;
+  const features = columns.filter(({ role }) => ["numeric", "categorical", "time"].includes(role)).length;
   const isAboutTarget = ({ fixes }) => fixes.some(({ parameter }) => parameter === "target");
-  const told = problems.filter((problem) => problem.level !== "question" || !isAboutTarget(problem));
+  const told = LEVELS.flatMap((level) => problems.filter((problem) => problem.level === level && !(level === "question" && isAboutTarget(problem))));
   const choice = (name) => button(name, () => onTarget(name), "link");
   return [
     element("h2", {}, "Classes"),
@@ -208,7 +213,7 @@ function summarize({ classes, n_rows: rows, columns, target, is_target_given: is
     target &&
       !isGiven &&
       others.length > 0 &&
-      element("p", { class: "hint" }, "This is a guess. Other candidates: ", others.slice(0, 4).flatMap(({ name }, index) => [index ? ", " : "", choice(name)])),
+      element("p", { class: "hint choices" }, "This is a guess. Other candidates:", others.slice(0, 4).map(({ name }) => choice(name))),
     element("ul", { class: "classes" }, classes.slice(0, SHOWN_CLASSES).map((each, code) => classBar(each, code, most))),
     classes.length > SHOWN_CLASSES &&
       element("p", { class: "hint" }, `and ${list(classes.slice(SHOWN_CLASSES).map(({ label }) => String(label)))}`),
@@ -237,7 +242,6 @@ function asItem(problem, onFix) {
 }
 
 // What a fix does, as the words on its button.
-function fixTitle({ parameter, value, purpose }) {
-  const title = FIXES[parameter]?.(value) ?? `${parameter.replaceAll("_", " ")}: ${value}`;
-  return /^(where|as|for) /.test(purpose) ? `${title}, ${purpose}` : title;
+function fixTitle({ parameter, value }) {
+  return FIXES[parameter]?.(value) ?? `${parameter.replaceAll("_", " ")}: ${value}`;
 }

@@ -53,7 +53,7 @@ export async function showModel({ place, signal, setTitle, leave, reload, said, 
     element("div", { class: "pair" }, inSample(model, picture), heldOut(model, picture)),
     selectionPanel(picture, again),
     ...checks(model),
-    makeUp(model),
+    makeUp(model, picture),
     newRows(model, schema, picture, signal),
     starts(model),
     takeAway(model, schema, wish, picture, name, signal),
@@ -148,7 +148,10 @@ function starts({ card }) {
       "p",
       {},
       element("span", { class: "explained", title: MEANINGS.separation }, "Separation"),
-      ` of the classes at the end of ${plural(values.length, "start")}; the best, ${short(Math.max(...values))}, was taken.`,
+      ` of the classes at the end of ${plural(values.length, "start")}. `,
+      card.search.chosen
+        ? `The picture is one of ${plural(card.search.chosen.n_candidates, "candidate")} on the way there: the one that does best on rows left out of the search.`
+        : `The best, ${short(Math.max(...values))}, was taken.`,
     ),
     element("figure", {}, histogram(values, values.length)),
   );

@@ -88,7 +88,7 @@ function dropZone(leave) {
     trouble,
   );
   const complain = (name, title, remedy) =>
-    replace(trouble, element("p", { class: "trouble" }, element("strong", {}, `${name}: ${title}`), ` ${remedy}`));
+    replace(trouble, element("p", { class: "trouble" }, element("strong", {}, `${name}: ${title}`), remedy && element("span", { class: "sentence" }, remedy)));
   const take = async (chosen) => {
     replace(trouble);
     try {
