@@ -3,7 +3,7 @@
 import { element } from "../element.js";
 import { signed } from "../words.js";
 
-const SHOWN = 12;
+const SHOWN = 8;
 
 // `entries` are { name, value, meaning, interval, mark, isUnsure }: the ends of an interval, where fits to bootstrap
 // samples gave them, and a place that is marked beside the bar.

@@ -14,6 +14,7 @@ const MANY = 0.01; // share of the rows that may stand at the border before a tu
 const LETTER = 8; // pixels of a letter in the name of a class, about
 const AXIS_LETTER = 6.6; // and in the name of an axis
 const LINE = 17; // pixels from one name to the next
+const BUTTONS = [106, 44]; // pixels that the buttons take in their corner
 const MARGIN = { left: 48, right: 14, top: 14, bottom: 44 };
 
 export class Flat extends Stage {
@@ -310,6 +311,12 @@ export class Flat extends Stage {
       const [left, top] = free;
       return svg("text", { class: "class-name", x: left + width / 2, y: top + LINE - 4, "text-anchor": "middle" }, name);
     });
+  }
+
+  // Where no other name may stand: the names of classes, the axes, the buttons.
+  get takenBoxes() {
+    const { width, height, bottom } = this.size;
+    return [...this.nameBoxes, [0, 0, MARGIN.left, height], [0, bottom, width, MARGIN.bottom], [width - BUTTONS[0], 0, ...BUTTONS]];
   }
 
   drawAxes() {

@@ -30,7 +30,7 @@ export class Turning {
       origin: this.shift,
       toPixel: (place) => stage.toPixel(place),
       toPlace: (pixel) => stage.toPlace(pixel),
-      takenBoxes: () => [...stage.nameBoxes],
+      takenBoxes: () => stage.takenBoxes,
       onGrab: (j) => this.grab(j),
       onMove: (j, tip) => this.move(tip),
       onRelease: () => this.release(),

@@ -32,7 +32,8 @@ export function makeUp(model, picture) {
   };
   show();
   selection.onChange(show);
-  return element("section", {}, element("div", { class: "row" }, element("h2", {}, "What makes up the picture"), choose), explanation, content);
+  const head = element("div", { class: "row" }, element("h2", { id: "make-up-title" }, "What makes up the picture"), choose);
+  return element("section", { class: "panel", "aria-labelledby": "make-up-title" }, head, explanation, content);
 }
 
 // One chart an axis, each with one bar a column.
