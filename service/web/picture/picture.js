@@ -165,7 +165,7 @@ export class Picture {
     const each = `rows:${rows.join(",")}`;
     const corners = () => outline.flatMap((pixel) => stage.toPlace(pixel).map((value) => Number(value.toPrecision(4))));
     const isLong = each.length > LONGEST && outline && stage instanceof Flat;
-    this.selection.choose(rows, words, isLong ? `area:${corners().join(",")}` : each);
+    this.selection.choose(rows, words, isLong ? `area:${this.turning?.told ?? ""}:${corners().join(",")}` : each);
   }
 
   // Selected rows stay as they are, all others fade; colors by a column, if one was chosen.

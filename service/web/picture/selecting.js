@@ -51,7 +51,9 @@ export class Selecting {
       this.onChosen(nearest < 0 ? [] : [nearest], "one row");
     } else if (this.tool !== "move") {
       const outline = thinned(this.outline());
-      this.onChosen(within(this.stage, outline), this.tool === "box" ? "rows in a box" : "rows in a lasso", outline);
+      const place = [0, 0];
+      const found = [...this.stage.order].filter((index) => isInside(this.stage.locate(index, place), outline));
+      this.onChosen(found, this.tool === "box" ? "rows in a box" : "rows in a lasso", outline);
     }
     this.forget();
   }
@@ -60,12 +62,6 @@ export class Selecting {
     this.path = null;
     this.mark.removeAttribute("d");
   }
-}
-
-// Points that are seen within an outline, [[left, top], …].
-export function within(stage, outline) {
-  const place = [0, 0];
-  return [...stage.order].filter((index) => isInside(stage.locate(index, place), outline));
 }
 
 function thinned(path) {

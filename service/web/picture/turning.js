@@ -142,18 +142,31 @@ export class Turning {
 
   // Goes such a way at once.
   follow(told) {
-    let frame = this.optimum;
+    const end = this.endOf(told);
+    if (!end) return;
+    this.way = end.way;
+    this.settle(end.frame);
+  }
+
+  // Where such a way leads: { frame, way }, or null where it is not one.
+  endOf(told) {
     const way = [];
-    for (const step of told.split(";")) {
+    let frame = this.optimum;
+    for (const step of told.split(";").filter(Boolean)) {
       const [j, ...tip] = step.split(",").map(Number);
-      if (tip.length !== 2 || ![...tip, ...frame.tip(j)].every(Number.isFinite)) return;
+      if (tip.length !== 2 || ![...tip, ...frame.tip(j)].every(Number.isFinite)) return null;
       const turn = new Turn(frame, j);
-      if (!turn.isPossible) return;
+      if (!turn.isPossible) return null;
       frame = turn.end(turn.toward(tip));
       way.push({ j, tip });
     }
-    this.way = way;
-    this.settle(frame);
+    return { frame, way };
+  }
+
+  // Where such a way takes the rows, two numbers each.
+  placesAfter(told) {
+    const end = this.endOf(told);
+    return end && this.places(end.frame.coordinates(this.features.X));
   }
 
   // Shows a frame for good: places of all rows from the columns themselves, and the exact separation.

@@ -98,7 +98,7 @@ function atLeast(hits, count, chance) {
   return sum;
 }
 
-// The picture of a fit to permuted labels. Its model is deleted: nobody comes back to it.
+// The picture of a fit to permuted labels, which ends when its view is left. Its model is deleted: nobody comes back to it.
 async function drawDecoy(model, name, signal, onOutage) {
   const fit = await post(
     "v1/fits",
@@ -112,7 +112,10 @@ async function drawDecoy(model, name, signal, onOutage) {
     },
     { signal },
   );
+  const leave = () => request(`v1/fits/${fit.id}/cancel`, { method: "POST" }).catch(() => {});
+  signal.addEventListener("abort", leave, { once: true });
   const done = await ended(fit.id, { signal, onOutage });
+  signal.removeEventListener("abort", leave);
   if (done.status !== "succeeded") throw new Error(done.error?.message ?? `A decoy was ${done.status}.`);
   const plot = await get(`v1/models/${done.model_id}/plot`, { signal });
   await request(`v1/models/${done.model_id}`, { method: "DELETE", signal });
