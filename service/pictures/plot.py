@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from melm.density import ClassDensities
 from melm.evidence.verdict import with_verdict
+from melm.methods import METHODS
 from melm.model import HeldOutRows, Model
 from melm.model.card import Card
 from melm.typing import Array, ShouldStop, never
@@ -269,7 +270,8 @@ def heading_of(model: Model, name: str, target: str | None = None) -> list[str]:
     card = with_verdict(model.card)
     by_target = f" by {target}" if target else ""
     sizes = f"{card.data.n_rows:,} rows, {card.data.n_features:,} features, {len(model.classes)} classes{by_target}"
-    facts = [f"{card.method}, {sizes}"]
+    method = METHODS[card.method].title if card.method in METHODS else card.method
+    facts = [f"{method}, {sizes}"]
     if card.validation is not None:
         low, high = card.validation.interval
         score = f"{card.validation.balanced_accuracy:.3f} ({low:.3f} to {high:.3f})"
@@ -322,11 +324,11 @@ def draw_legend(plot: Plot, width: int, y: int) -> tuple[list[Markup], int]:
     named = plot.panels[0].series[:MOST_NAMED]
     for code, series in enumerate(named):
         name = shorten(str(series.label))
-        room = 34 + CHARACTER * len(name)
+        room = 39 + CHARACTER * len(name)
         if x > GAP and x + room > width - GAP:
             x, y = GAP, y + LINE
-        drawn.append(Markup(draw_mark(x, y - 4, code, 5)))
-        drawn.append(fill('<text x="{}" y="{}">{}</text>', x + 10, y, name))
+        drawn.append(Markup(draw_mark(x + 5, y - 4, code, 5)))
+        drawn.append(fill('<text x="{}" y="{}">{}</text>', x + 15, y, name))
         x += room
     if more := len(plot.panels[0].series) - len(named):
         drawn.append(fill('<text x="{}" y="{}">and {} more</text>', GAP, y + LINE, more))

@@ -15,8 +15,14 @@ export class Inquiry {
 
   // Once the rows are there.
   offer() {
-    const { table } = this.picture;
-    replace(this.node, this.toolChoice(), this.rowChoice(), table && this.colorChoice(), table && this.search());
+    const { table, hasPoints } = this.picture;
+    replace(
+      this.node,
+      hasPoints && this.toolChoice(),
+      this.rowChoice(),
+      hasPoints && table && this.colorChoice(),
+      table && this.search(),
+    );
   }
 
   toolChoice() {

@@ -61,8 +61,9 @@ export class Legend {
     const { n_rows: total } = model.card.data ?? {};
     const shown = (kind === SEEN ? seen : heldOut).codes.length;
     const part = total > shown && shown && `${count(shown)} of ${count(total)} rows are drawn.`;
-    const turn = this.picture.turning && "Drag the tip of an arrow to turn the picture by its variable.";
-    const move = "Drag elsewhere to move it. Ctrl and wheel, or the buttons, zoom.";
+    const { turning, stage } = this.picture;
+    const turn = turning && "Drag the tip of an arrow to turn the picture by its variable.";
+    const move = `Drag${turning ? " elsewhere" : ""} to ${stage instanceof Flat ? "move" : "turn"} it. Ctrl and wheel, or the buttons, zoom.`;
     replace(this.explanation, plot.n_components > 1 && [EXPLANATIONS[kind], part, turn, move].filter(Boolean).join(" "));
   }
 

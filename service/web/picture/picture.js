@@ -107,6 +107,11 @@ export class Picture {
     return this.plot.n_components === 3 ? [["space", "in space"], ...pairs] : pairs;
   }
 
+  // Whether each row has a point of its own; of one component only curves are drawn.
+  get hasPoints() {
+    return this.plot.n_components > 1;
+  }
+
   get label() {
     const classes = plural(this.model.classes.length, "class", "classes");
     const keys = "Arrow keys move, plus and minus zoom, zero shows everything.";
@@ -172,11 +177,18 @@ export class Picture {
   mark() {
     const { selection } = this;
     const cloud = this.stage?.cloud;
+    if (this.stage instanceof Curves) this.stage.setChosen(this.chosenPlaces());
     if (cloud) {
       cloud.selected = selection.size ? Uint8Array.from(cloud.rows, (row) => selection.has(row)) : null;
       cloud.colors = this.painted ? Uint8Array.from(this.colorsOf(cloud)) : null;
     }
     this.apply();
+  }
+
+  // Where the selected rows are on the only axis.
+  chosenPlaces() {
+    const { Z, codes, rows } = this.seen;
+    return Array.from(rows, (row, index) => ({ row, place: Z[index], code: codes[index] })).filter(({ row }) => this.selection.has(row));
   }
 
   *colorsOf({ rows }) {

@@ -50,9 +50,13 @@ export async function showModel({ place, signal, setTitle, leave, reload, said, 
   replace(
     place,
     await heading(model, fit, name, picture, again),
-    element("div", { class: "pair" }, inSample(model, picture), element("div", { class: "answers" }, heldOut(model, picture), makeUp(model, picture))),
+    element(
+      "div",
+      { class: "pair" },
+      element("div", {}, inSample(model, picture), checks(model)),
+      element("div", {}, heldOut(model, picture), makeUp(model, picture)),
+    ),
     selectionPanel(picture, again),
-    ...checks(model),
     newRows(model, schema, picture, signal),
     starts(model),
     takeAway(model, schema, wish, picture, name, signal),
@@ -133,7 +137,7 @@ function checks(model) {
     element("strong", {}, "Lineup"),
     element("span", {}, "Find this picture among eight fits to shuffled classes. If you cannot, it shows nothing."),
   );
-  return model.dataset_id ? [element("div", { class: "cards" }, compared, lineup)] : [];
+  return model.dataset_id && element("div", { class: "cards" }, compared, lineup);
 }
 
 function starts({ card }) {
