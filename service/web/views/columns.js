@@ -10,6 +10,7 @@ import { count, list, percent, plural } from "../words.js";
 import { fitOptions } from "./options.js";
 
 const SHOWN_CLASSES = 12;
+const MANY = 20; // columns among which one is looked for by its name
 const LEVELS = ["error", "question", "warning"]; // in the order in which they are shown
 const ROLES = {
   numeric: "Number",
@@ -91,17 +92,30 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
     show();
     if (focused) body.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
   };
+  const search = element("input", { type: "search", "aria-label": "Find a column", placeholder: "Find a column", oninput: () => find() });
+  search.hidden = reading.columns.length <= MANY;
+  const find = () => {
+    const word = search.value.trim().toLowerCase();
+    for (const row of body.children) row.hidden = !row.cells[0].textContent.toLowerCase().includes(word);
+  };
+  // Rows of columns that are read as before stay as they are: there may be thousands.
+  const known = new Map();
+  const rowOf = (column) => {
+    const text = JSON.stringify(column);
+    const isSame = known.get(column.name)?.text === text;
+    if (!isSame) known.set(column.name, { text, row: columnRow(column, (name, role) => change(withRole(file.settings, name, role))) });
+    const { row } = known.get(column.name);
+    row.querySelector("select").value = column.role; // what was chosen may have been refused
+    return row;
+  };
   const show = () => {
     const settings = file.settings;
     const isBroken = reading.problems.some(({ level }) => level === "error");
     go.disabled = isBroken || !reading.target;
     obstacle.textContent = isBroken ? "Solve what is marked in red first." : reading.target ? "" : "Choose a column of classes first.";
     replace(lead, describe(reading));
-    const onRole = (name, role) => change(withRole(settings, name, role));
-    replace(
-      body,
-      reading.columns.map((column) => columnRow(column, onRole)),
-    );
+    replace(body, reading.columns.map(rowOf));
+    find();
     const fix = (each) => change(settle(settings, each));
     const retarget = (name) => change(withRole(settings, name, "target"));
     replace(summary, ...summarize(reading, fix, retarget));
@@ -139,7 +153,7 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
       element(
         "section",
         { class: "columns" },
-        element("h2", { id: "columns-title" }, "Columns"),
+        element("div", { class: "row" }, element("h2", { id: "columns-title" }, "Columns"), search),
         element(
           "div",
           { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "columns-title" },
@@ -196,7 +210,7 @@ function columnRow({ name, role, reason, is_given: isGiven, missing_share: missi
     { "data-role": role },
     element("th", { scope: "row" }, name),
     element("td", {}, select),
-    element("td", { class: "why" }, isGiven ? "Chosen by you" : reason, missing > 0 && ` (${percent(missing)} missing)`),
+    element("td", { class: "why" }, isGiven ? "Chosen" : reason, missing > 0 && ` (${percent(missing)} missing)`),
     element("td", { class: "values" }, examples.join(", ")),
   );
 }

@@ -95,7 +95,7 @@ function selectionPanel(picture, again) {
     onSave: keep,
     onLeaveOut: (leftOut) => again({ leftOut }),
   });
-  picture.ready.then(() => picture.table && panel.setTable(picture.table));
+  picture.ready.then(() => picture.table && panel.setTable(picture.table, picture.model));
   return panel.node;
 }
 
