@@ -3,7 +3,7 @@
 import { Curves } from "../charts/curves.js";
 import { element, replace } from "../element.js";
 import { plural } from "../words.js";
-import { axisName, columnsOf, loadingsOn, shorten } from "./axis_names.js";
+import { axisName, columnsOf, loadingsOn, shorten, strongestColumns } from "./axis_names.js";
 import { arrowSlider } from "./arrows.js";
 import { Cloud, HELD_OUT, NEW, SEEN } from "./cloud.js";
 import { coloring } from "./coloring.js";
@@ -21,13 +21,16 @@ import { Turning } from "./turning.js";
 const NAMED_FROM = 10; // classes from which colors repeat, so that names stand in the picture
 const ARROWS = 6; // shown at first
 const MOST_ARROWS = 30;
+const WEIGHTY = 8; // columns that are told first of a row
 const LONGEST = 1000; // characters of a selection in an address
 const STILL = 300; // milliseconds without a change
+
 export class Picture {
   // `source` gives the rows, where they can be had. `said` is a state that a picture had, `onState` is told of the next.
   constructor(model, plot, source, said = {}, onState = () => {}) {
     Object.assign(this, { model, plot, source, said, onState });
     this.columns = columnsOf(model);
+    this.weighty = strongestColumns(model, WEIGHTY);
     this.seen = drawnRows(plot);
     this.heldOut = heldOutRows(plot);
     this.added = [];

@@ -100,10 +100,11 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
   };
   // Rows of columns that are read as before stay as they are: there may be thousands.
   const known = new Map();
+  const proposed = new Map(reading.columns.map(({ name, role }) => [name, role]));
   const rowOf = (column) => {
     const text = JSON.stringify(column);
     const isSame = known.get(column.name)?.text === text;
-    if (!isSame) known.set(column.name, { text, row: columnRow(column, (name, role) => change(withRole(file.settings, name, role))) });
+    if (!isSame) known.set(column.name, { text, row: columnRow(column, proposed.get(column.name), (name, role) => change(withRole(file.settings, name, role))) });
     const { row } = known.get(column.name);
     row.querySelector("select").value = column.role; // what was chosen may have been refused
     return row;
@@ -198,8 +199,9 @@ const columnHead = () =>
     ),
   );
 
-function columnRow({ name, role, reason, is_given: isGiven, missing_share: missing, examples }, onRole) {
-  const offered = OFFERED.includes(role) ? OFFERED : [...OFFERED, role];
+// `proposed` is the role that it had at first.
+function columnRow({ name, role, reason, is_given: isGiven, missing_share: missing, examples }, proposed, onRole) {
+  const offered = [...new Set([...OFFERED, proposed, role])];
   const select = element(
     "select",
     { "aria-label": `Use of ${name}`, onchange: () => onRole(name, select.value) },
