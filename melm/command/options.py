@@ -81,7 +81,7 @@ def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
     command.add_argument(
         "table",
         metavar="FILE",
-        help="CSV with a header row, Excel, JSON, npz, Arrow or Parquet; - is standard input; fit takes a folder of them too",
+        help="CSV with a header row, Excel, JSON, npz, Arrow or Parquet; - is standard input; fit takes a folder too",
     )
     add_reading(command, **target)
 

@@ -175,6 +175,4 @@ def _kernel(tolerance: float, n_components: int) -> tuple[Array, Array]:
 
 def _spreading_plan(kind: int, shape: tuple[int, ...], tolerance: float) -> Any:
     """Of spreading (1) or of interpolation (2) alone, without a transform."""
-    return finufft.Plan(
-        kind, shape, eps=tolerance, isign=1, nthreads=1, upsampfac=UPSAMPLING, spreadinterponly=1
-    )
+    return finufft.Plan(kind, shape, eps=tolerance, isign=1, nthreads=1, upsampfac=UPSAMPLING, spreadinterponly=1)
