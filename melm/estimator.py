@@ -37,7 +37,7 @@ from melm.density.projected import Priors, class_priors
 from melm.evidence.ceiling import run_ceiling
 from melm.evidence.resampling import plan_evidence
 from melm.evidence.validation import Validation
-from melm.evidence.verdict import judge_card, with_verdict
+from melm.evidence.verdict import judge_card
 from melm.fitting import GAMMAS, Fitting, SelectStartBy
 from melm.local import Callback, Task, Tasks, progress_bar, run_locally
 from melm.model import Model
@@ -416,9 +416,10 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.divergence_: float = model.card.in_sample.divergence if model.card.in_sample else np.nan
 
     @property
-    def verdict_(self) -> Verdict | None:
+    def verdict_(self) -> Verdict:
         """What can be relied on, by the evidence that `validate` has gathered."""
-        return with_verdict(self._fitted.card).verdict
+        card = self._fitted.card
+        return card.verdict or judge_card(card)
 
     @property
     def encoder_(self) -> Encoder | None:
