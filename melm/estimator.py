@@ -291,10 +291,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         )
         data, _ = clone(self)._training(X, y, sample_weight)
         facts, (n_rows, n_features) = model.card.data, data.X.shape
-        if (n_rows, n_features, data.classes.tolist()) != (facts.n_rows, facts.n_features, facts.classes):
+        is_same = (n_rows, n_features, data.classes.tolist()) == (facts.n_rows, facts.n_features, facts.classes)
+        if not is_same or data.names() != model.feature_names or data.encoder() != model.encoder:
             raise ValueError(
                 f"These are not the rows to which the model was fitted: {n_rows} rows, {n_features} features and "
-                f"{len(data.classes)} classes instead of {facts.n_rows}, {facts.n_features} and {len(facts.classes)}."
+                f"{len(data.classes)} classes instead of {facts.n_rows}, {facts.n_features} and {len(facts.classes)}, "
+                "or other columns."
             )
         fitting: Fitting = clone(self).set_params(random_state=search.seed).fitting(data.X.shape[1])
 

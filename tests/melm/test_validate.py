@@ -76,6 +76,10 @@ def test_other_rows_than_those_of_the_fit_are_refused() -> None:
         estimator.validate(X[1:], y[1:])
     with pytest.raises(ValueError, match="2 classes instead of 150, 4 and 3"):
         estimator.validate(X, np.minimum(y, 1))
+    table = load_penguins()[::3]
+    of_table = MELM(**PARAMETERS).fit(table.drop(columns="species"), table["species"])
+    with pytest.raises(ValueError, match="or other columns"):
+        of_table.validate(table.drop(columns="species").assign(year=2007.5 + table["year"]), table["species"])
     with pytest.raises(ValueError, match="folds=1 must be a whole number of at least 2"):
         estimator.validate(X, y, folds=1)
     assert estimator.n_features_in_ == 4
