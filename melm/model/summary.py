@@ -28,8 +28,7 @@ def as_html(model: Model) -> Markup:
     drawn = picture.draw(picture.with_axis_names(picture.describe(model, model.method, DRAWN_POINTS), model))
     warnings = join(fill("<p>{}</p>", warning) for warning in model.card.warnings)
     return fill(
-        '<div style="max-width: {}px"><p><b>{}</b></p>{}<p>{}</p>{}<p>How to go on: {}</p>{}</div>',
-        picture.SIZE + 2 * picture.GAP,
+        '<div style="overflow-x: auto"><p><b>{}</b></p>{}<p>{}</p>{}<p>How to go on: {}</p>{}</div>',
         sentence,
         join(fill("<p>{}</p>", line) for line in advice),
         sizes(model),
