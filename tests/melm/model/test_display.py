@@ -138,6 +138,20 @@ def test_pipelines_and_models_can_be_drawn() -> None:
     melm.plot(pipeline.fit(X, y), X, y)
     assert melm.plot(fitted().model_) is not None
     assert fitted().model_.plot() is not None
+    table = X.assign(shop=["north", "south"] * 89)
+    of_table = MELM(regularization=None, n_starts=1, random_state=0).fit(table, y)
+    assert n_points(melm.plot(of_table.model_, table, y)) == n_points(melm.plot(of_table, table, y))
+
+
+class OfService:
+    """A model that is elsewhere, as far as a picture asks."""
+
+    def to_local(self) -> MELM:
+        return fitted()
+
+
+def test_models_of_a_service_can_be_drawn() -> None:
+    assert n_points(melm.plot(OfService())) == n_points(melm.plot(fitted()))
 
 
 @pytest.mark.parametrize(
