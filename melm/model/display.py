@@ -35,7 +35,7 @@ INCHES = 5.0  # of a panel
 TITLE_LETTERS = 62  # in a line above one panel
 TITLE_LINES = 4
 REACH = 0.75  # of the way from the origin to the border, where the longest arrow ends
-LETTER, LINE = 0.6, 1.3  # width and height of text, as shares of its size
+LETTER, LINE = 0.68, 1.3  # width and height of text, as shares of its size
 SPREADING = 60  # rounds in which names are moved apart
 MANY_PANELS = 3  # side by side
 
@@ -296,7 +296,8 @@ def _apart(axes: Axes, tips: Array, origin: Array, names: Sequence[str]) -> Arra
     sizes = np.array([[LETTER * points * len(name), LINE * points] for name in names])  # pixels
     away = (tips - origin) * scale
     away /= np.linalg.norm(away, axis=1, keepdims=True)
-    places = tips * scale + away * (sizes / 2 + 2)
+    low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T * scale
+    places = np.clip(tips * scale + away * (sizes / 2 + 2), low + sizes / 2, high - sizes / 2)
     for _ in range(SPREADING):
         moved = False
         for a in range(len(names)):
@@ -311,8 +312,7 @@ def _apart(axes: Axes, tips: Array, origin: Array, names: Sequence[str]) -> Arra
                     moved = True
         if not moved:
             break
-    low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T * scale
-    return np.asarray(np.clip(places, low + sizes / 2, high - sizes / 2) / scale)
+    return np.asarray(places / scale)
 
 
 def _lines(segments: Any, **options: Any) -> LineCollection:
