@@ -35,7 +35,7 @@ INCHES = 5.0  # of a panel
 TITLE_LETTERS = 62  # in a line above one panel
 TITLE_LINES = 4
 REACH = 0.75  # of the way from the origin to the border, where the longest arrow ends
-LETTER, LINE = 0.68, 1.3  # width and height of text, as shares of its size
+LETTER, LINE = 0.7, 1.3  # width and height of text, as shares of its size
 SPREADING = 60  # rounds in which names are moved apart
 MANY_PANELS = 3  # side by side
 
