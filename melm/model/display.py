@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from melm.data.frames import is_frame, read_rows
 from melm.extras import check_extra
 from melm.model import Model
 from melm.model.picture import (
@@ -34,7 +35,7 @@ INCHES = 5.0  # of a panel
 TITLE_LETTERS = 62  # in a line above one panel
 TITLE_LINES = 4
 REACH = 0.75  # of the way from the origin to the border, where the longest arrow ends
-LETTER, LINE = 0.6, 1.3  # width and height of text, as shares of its size
+LETTER, LINE = 0.7, 1.3  # width and height of text, as shares of its size
 SPREADING = 60  # rounds in which names are moved apart
 MANY_PANELS = 3  # side by side
 
@@ -56,7 +57,7 @@ def plot(
     Parameters
     ----------
     estimator : MELM, Pipeline that ends in a MELM, or Model
-        What was fitted.
+        What was fitted; a model of `melm.remote` too.
     X : rows of features, optional
         Rows to be drawn. The model's own rows are, where none are given.
     y : array-like of labels, optional
@@ -253,6 +254,7 @@ class ProjectionDisplay:
 def model_of(estimator: Any) -> Model:
     """The model in what a user has."""
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    last = last.to_local() if hasattr(last, "to_local") else last  # a model of a service
     model = getattr(last, "model_", last)
     if not isinstance(model, Model):
         kind = type(last).__name__
@@ -263,6 +265,8 @@ def model_of(estimator: Any) -> Model:
 
 def _by_class(estimator: Any, model: Model, X: Matrix, y: npt.ArrayLike | None) -> list[Array]:
     """Projected rows by class."""
+    if isinstance(estimator, Model) and is_frame(X):
+        X = read_rows(X, model.columns, model.encoder, fitted=None)
     Z: Array = np.asarray(estimator.transform(X))
     labels = np.asarray(estimator.predict(X) if y is None else y)
     if labels.shape != (len(Z),):
@@ -292,7 +296,8 @@ def _apart(axes: Axes, tips: Array, origin: Array, names: Sequence[str]) -> Arra
     sizes = np.array([[LETTER * points * len(name), LINE * points] for name in names])  # pixels
     away = (tips - origin) * scale
     away /= np.linalg.norm(away, axis=1, keepdims=True)
-    places = tips * scale + away * (sizes / 2 + 2)
+    low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T * scale
+    places = np.clip(tips * scale + away * (sizes / 2 + 2), low + sizes / 2, high - sizes / 2)
     for _ in range(SPREADING):
         moved = False
         for a in range(len(names)):
@@ -307,8 +312,7 @@ def _apart(axes: Axes, tips: Array, origin: Array, names: Sequence[str]) -> Arra
                     moved = True
         if not moved:
             break
-    low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T * scale
-    return np.asarray(np.clip(places, low + sizes / 2, high - sizes / 2) / scale)
+    return np.asarray(places / scale)
 
 
 def _lines(segments: Any, **options: Any) -> LineCollection:
