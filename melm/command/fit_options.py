@@ -216,6 +216,7 @@ def check(ask: Mapping[str, Any]) -> None:
 def line(pointer: str, detail: str, method: str) -> str:
     """A problem in words of the command line."""
     name = pointer.split("/")[2] if pointer.count("/") > 1 else pointer.removeprefix("/")
+    last = pointer.rpartition("/")[2]
     if detail.endswith("is not known here"):
         return f"{method} takes no {option_of(name)}"
-    return f"{option_of(name)} {detail.removeprefix(f'{name} ')}"
+    return f"{option_of(name)} {detail.removeprefix(f'{last} ')}"

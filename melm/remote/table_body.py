@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from os import PathLike
 from pathlib import Path
@@ -75,31 +75,31 @@ def frame_body(frame: Any, y: npt.ArrayLike | None = None) -> TableBody:
     It goes as JSON where pyarrow is not installed, where a column mixes types that Arrow keeps apart, and where labels
     are booleans or numbers with decimals, which a column of Arrow does not give back as they are.
     """
+    from narwhals.stable.v2 import Categorical, Enum, from_native, maybe_reset_index
+
     labels = None if y is None else as_labels(y)
+    found = maybe_reset_index(from_native(frame, eager_only=True))  # the index of pandas would become a column
+    columns = {name: "categorical" for name, kind in found.schema.items() if kind in (Categorical, Enum)}
     if labels is None or labels.dtype.kind in "iU":
         try:
-            return arrow_body(frame, labels)
+            return arrow_body(found, labels, columns)
         except NoArrow:
             pass
-    return rows_body(records_of(frame), labels)
+    return replace(rows_body(records_of(frame), labels), columns=columns)
 
 
 class NoArrow(Exception):
     """A data frame that cannot be written as Arrow here."""
 
 
-def arrow_body(frame: Any, labels: Array | None) -> TableBody:
-    """The frame as an Arrow stream."""
+def arrow_body(frame: Any, labels: Array | None, columns: Mapping[str, str]) -> TableBody:
+    """A frame of narwhals as an Arrow stream."""
     try:
         import pyarrow as pa
+
+        table = frame.to_arrow()
     except ModuleNotFoundError as error:
         raise NoArrow from error
-    from narwhals.stable.v2 import Categorical, Enum, from_native, maybe_reset_index
-
-    found = maybe_reset_index(from_native(frame, eager_only=True))  # the index of pandas would become a column
-    columns = {name: "categorical" for name, kind in found.schema.items() if kind in (Categorical, Enum)}
-    try:
-        table = found.to_arrow()
     except (pa.ArrowException, TypeError, OverflowError) as error:
         raise NoArrow from error
     target = None

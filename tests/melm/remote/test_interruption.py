@@ -16,9 +16,9 @@ from tests.servers import wait_until
 PROGRAM = """
     from melm.remote import Client, Interrupted, fits
     follow = fits.follow
-    def follow_and_say_so(*arguments):
+    def follow_and_say_so(*arguments, **options):
         print("waiting", flush=True)
-        return follow(*arguments)
+        return follow(*arguments, **options)
     fits.follow = follow_and_say_so
     client = Client({url!r})
     fit = client.fits.attach({fit_id!r})

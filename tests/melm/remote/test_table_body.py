@@ -55,12 +55,6 @@ def test_rows_by_name_are_json() -> None:
     assert sent(rows, np.array([True, False])) == {**expected, "y": [True, False]}
 
 
-def test_frames_with_text_or_gaps_are_rows_by_name() -> None:
-    frame = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", "NA"], "c": [True, False]}, index=[7, 3])
-    assert sent(frame) == {"rows": [{"a": 1.5, "b": "x", "c": True}, {"a": None, "b": "NA", "c": False}]}
-    assert sent(pd.DataFrame({"a": pd.array([1, None], "Int64")})) == {"rows": [{"a": 1}, {"a": None}]}
-
-
 def test_the_labels_of_a_file_are_in_the_file() -> None:
     with pytest.raises(ValueError, match="target"):
         table_body(b"a,y", [1, 2])
