@@ -35,7 +35,9 @@ axes = melm.plot(one, X, y)
 # %%
 # Compare them on rows that they have not seen
 # --------------------------------------------
-for estimator in (one, two, three):
-    judged = estimator.validate(X, y, folds=3).model_.card.validation
+# By the paper's search, which is quicker.
+for n_components in (1, 2, 3):
+    estimator = MELM(n_components, regularization=None, random_state=0).fit(X, y).validate(X, y)
+    judged = estimator.model_.card.validation
     low, high = judged.interval
-    print(f"{estimator.n_components} components: {judged.balanced_accuracy:.2f}, interval {low:.2f} to {high:.2f}")
+    print(f"{n_components} components: {judged.balanced_accuracy:.2f}, interval {low:.2f} to {high:.2f}")
