@@ -37,7 +37,7 @@ from melm.density.projected import Priors, class_priors
 from melm.evidence.ceiling import run_ceiling
 from melm.evidence.resampling import plan_evidence
 from melm.evidence.validation import Validation
-from melm.evidence.verdict import judge_card, with_verdict
+from melm.evidence.verdict import judge_card
 from melm.fitting import GAMMAS, Fitting, SelectStartBy
 from melm.local import Callback, Task, Tasks, progress_bar, run_locally
 from melm.model import Model
@@ -153,6 +153,11 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     in the span of the rows, which is exact. Where both are more than 2,000, or the rows are sparse and more than the
     features, of which there are more than 500, it is done in 500 directions: the class means and the leading ones.
 
+    See Also
+    --------
+    melm.plot : Draws a fitted estimator.
+    melm.remote.RemoteMELM : The same, fitted by a service.
+
     References
     ----------
     Czarnecki, Jozefowicz, Tabor: Maximum Entropy Linear Manifold for Learning Discriminative Low-Dimensional
@@ -165,6 +170,16 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     >>> X, y = load_wine(return_X_y=True)
     >>> MELM(n_starts=4, random_state=0).fit(X, y).transform(X).shape
     (178, 2)
+
+    A DataFrame as it comes, and whether the picture holds:
+
+    >>> table = load_wine(as_frame=True).frame.assign(shop=["north", "south"] * 89)
+    >>> X, y = table.drop(columns="target"), table["target"]
+    >>> estimator = MELM(regularization=None, n_starts=4, random_state=0).fit(X, y).validate(X, y)
+    >>> estimator.features_[-2:].tolist()
+    ['shop=north', 'shop=south']
+    >>> estimator.verdict_.level.value
+    'clear'
     """
 
     def __init__(
@@ -211,8 +226,22 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     def fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Find the projection of X that separates the classes of y, and fit their densities in it.
 
-        A weight is how often its row counts: one of weight 3 is three rows, one of weight 0 is none. Class sizes,
-        kernels, covariances and scores go by sums of weights; folds, and whatever leaves one out, take a row whole.
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame, or rows beyond memory
+            The rows. A DataFrame of pandas, polars or pyarrow may hold text, categories, dates and missing values; see
+            `columns`. Files by their path, datasets of pyarrow, large memory-mapped arrays, and arrays and DataFrames
+            of Dask are read block by block.
+        y : array-like of labels
+            The class of each row; of files and DataFrames of Dask the name of the column that holds it.
+        sample_weight : array-like, optional
+            How often each row counts: one of weight 3 is three rows, one of weight 0 is none. Class sizes, kernels,
+            covariances and scores go by sums of weights; folds, and whatever leaves one out, take a row whole.
+
+        Returns
+        -------
+        MELM
+            Itself. Whether the picture holds on new rows is found out by `validate`.
         """
         data, self.columns_ = self._training(X, y, sample_weight)
         fitting = self.fitting(data.X.shape[1] if self.columns_ else self.n_features_in_)
@@ -291,10 +320,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         )
         data, _ = clone(self)._training(X, y, sample_weight)
         facts, (n_rows, n_features) = model.card.data, data.X.shape
-        if (n_rows, n_features, data.classes.tolist()) != (facts.n_rows, facts.n_features, facts.classes):
+        is_same = (n_rows, n_features, data.classes.tolist()) == (facts.n_rows, facts.n_features, facts.classes)
+        if not is_same or data.names() != model.feature_names or data.encoder() != model.encoder:
             raise ValueError(
                 f"These are not the rows to which the model was fitted: {n_rows} rows, {n_features} features and "
-                f"{len(data.classes)} classes instead of {facts.n_rows}, {facts.n_features} and {len(facts.classes)}."
+                f"{len(data.classes)} classes instead of {facts.n_rows}, {facts.n_features} and {len(facts.classes)}, "
+                "or other columns."
             )
         fitting: Fitting = clone(self).set_params(random_state=search.seed).fitting(data.X.shape[1])
 
@@ -416,9 +447,10 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.divergence_: float = model.card.in_sample.divergence if model.card.in_sample else np.nan
 
     @property
-    def verdict_(self) -> Verdict | None:
+    def verdict_(self) -> Verdict:
         """What can be relied on, by the evidence that `validate` has gathered."""
-        return with_verdict(self._fitted.card).verdict
+        card = self._fitted.card
+        return card.verdict or judge_card(card)
 
     @property
     def encoder_(self) -> Encoder | None:

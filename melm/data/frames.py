@@ -114,6 +114,8 @@ def _is_of_numbers(column: narwhals.Series[Any]) -> bool:
 
     if column.dtype == narwhals.Object:
         return all(isinstance(cell, float | int | np.number) and cell == cell for cell in column.to_list())
+    if column.dtype == narwhals.Unknown:  # sparse columns among others: what they are is for scikit-learn to say
+        return True
     if not column.dtype.is_numeric() and column.dtype != narwhals.Boolean:
         return False
     missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()

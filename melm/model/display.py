@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from melm.data.frames import is_frame, read_rows
 from melm.extras import check_extra
 from melm.model import Model
 from melm.model.picture import (
@@ -56,7 +57,7 @@ def plot(
     Parameters
     ----------
     estimator : MELM, Pipeline that ends in a MELM, or Model
-        What was fitted.
+        What was fitted; a model of `melm.remote` too.
     X : rows of features, optional
         Rows to be drawn. The model's own rows are, where none are given.
     y : array-like of labels, optional
@@ -253,6 +254,7 @@ class ProjectionDisplay:
 def model_of(estimator: Any) -> Model:
     """The model in what a user has."""
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    last = last.to_local() if hasattr(last, "to_local") else last  # a model of a service
     model = getattr(last, "model_", last)
     if not isinstance(model, Model):
         kind = type(last).__name__
@@ -263,6 +265,8 @@ def model_of(estimator: Any) -> Model:
 
 def _by_class(estimator: Any, model: Model, X: Matrix, y: npt.ArrayLike | None) -> list[Array]:
     """Projected rows by class."""
+    if isinstance(estimator, Model) and is_frame(X):
+        X = read_rows(X, model.columns, model.encoder, fitted=None)
     Z: Array = np.asarray(estimator.transform(X))
     labels = np.asarray(estimator.predict(X) if y is None else y)
     if labels.shape != (len(Z),):

@@ -13,31 +13,27 @@ if TYPE_CHECKING:
 DRAWN_POINTS = 600
 SHOWN_CLASSES = 10
 UNJUDGED = "This card holds no verdict: the picture alone does not show whether it holds on new rows."
-JUDGE = "estimator.validate(X, y)"  # how to go on where nothing is known yet,
-CALLS = ("model.plot()", "model.loadings()", "model.importance()")  # and else
+JUDGE = "estimator.validate(X, y)"  # of MELM
+CALLS = ("model.plot()", "model.loadings()")
 
 
 def as_text(model: Model) -> str:
-    """Three or four lines."""
-    advice = [] if model.card.validation else [f"In this process: {JUDGE}"]
-    return "\n".join([sizes(model), *verdict(model), *advice])
+    """A few lines."""
+    return "\n".join([sizes(model), *verdict(model), *model.card.warnings, f"How to go on: {', '.join(calls(model))}"])
 
 
 def as_html(model: Model) -> Markup:
     """The same with a picture."""
     sentence, *advice = verdict(model)
     drawn = picture.draw(picture.with_axis_names(picture.describe(model, model.method, DRAWN_POINTS), model))
-    judged = model.card.validation is not None
-    calls = CALLS if judged else (JUDGE, *CALLS[:2])
-    warnings = join(fill("<li>{}</li>", warning) for warning in model.card.warnings)
+    warnings = join(fill("<p>{}</p>", warning) for warning in model.card.warnings)
     return fill(
-        '<div style="max-width: {}px"><p><b>{}</b></p>{}<p>{}</p><ul>{}</ul><p>{}</p>{}</div>',
-        picture.SIZE + 2 * picture.GAP,
+        '<div style="overflow-x: auto"><p><b>{}</b></p>{}<p>{}</p>{}<p>How to go on: {}</p>{}</div>',
         sentence,
         join(fill("<p>{}</p>", line) for line in advice),
         sizes(model),
         warnings,
-        Markup(" · ").join(fill("<code>{}</code>", call) for call in calls),
+        join(fill("<code>{}</code> ", call) for call in calls(model)),
         drawn,
     )
 
@@ -46,6 +42,13 @@ def verdict(model: Model) -> list[str]:
     """What can be relied on, and what to do next."""
     found = model.card.verdict
     return [UNJUDGED] if found is None else [found.sentence, found.next]
+
+
+def calls(model: Model) -> list[str]:
+    """What to call next."""
+    if model.card.validation is not None:
+        return [*CALLS, "model.importance()", "model.confusion()"]
+    return [JUDGE, *CALLS] if model.card.search is not None else [*CALLS]
 
 
 def sizes(model: Model) -> str:

@@ -245,6 +245,8 @@ def test_arrays_and_frames_of_numbers_are_as_ever(columns: Any) -> None:
         assert found.feature_names_in_.tolist() == found.features_.tolist() == names
         np.testing.assert_allclose(found.transform(frame), plain.transform(X), atol=1e-12)
     frame = pd.DataFrame(X, columns=names)
+    sparse = frame.astype(pd.SparseDtype("float64", 0.0))
+    np.testing.assert_allclose(quick(columns=columns).fit(sparse, y).divergence_, plain.divergence_)
     with pytest.raises(ValueError, match="Feature names must be in the same order"):
         found.predict(frame[names[::-1]])
     constant = quick(columns=columns).fit(frame.assign(index=np.arange(150), constant=1.0), y)
