@@ -29,6 +29,7 @@ PARTS = {
         "tables": "Tables",
         "large": "Large data",
         "wide": "Many features",
+        "beyond": "Rows beyond memory",
         "uploads": "Large data through the service",
         "service": "The service",
         "serving": "Serving",

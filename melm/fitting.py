@@ -37,7 +37,7 @@ from melm.model import Model
 from melm.model.card import Card, SearchResult, SearchStage, Separation
 from melm.objective.beyond import divergence_on
 from melm.objective.divergence import SPECTRAL_COMPONENTS, divergence_of
-from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, select, within
+from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Unit, gather, within
 from melm.search.climb import StartResult
 from melm.search.race import Found, Search, best_start
 from melm.search.regularization import Choice, Regularization
@@ -94,8 +94,9 @@ class Fitting:
         if len(self.gammas) == 1 or rarest < 2:
             return self.gammas[0]
         n_folds = min(GAMMA_FOLDS, rarest)
-        inner = {index: (*resamples, Fold(index, n_folds, self.search.seed)) for index in range(n_folds)}
-        sizes = {index: len(select(nested, data.codes, data.groups).rows) for index, nested in inner.items()}
+        before = (*resamples, *data.for_choices)
+        inner = {index: (*before, Fold(index, n_folds, self.search.seed)) for index in range(n_folds)}
+        sizes = {index: len(data.select(nested).rows) for index, nested in inner.items()}
         searches = [(gamma, index) for gamma in self.gammas for index in inner]
         outcomes = yield from gather(
             [

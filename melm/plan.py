@@ -79,9 +79,14 @@ class Bootstrap:
     seed: int
 
 
-Resample: TypeAlias = Fold | Shuffle | Bootstrap
+@dataclass(frozen=True)
+class Sampled:
+    """The rows that are in memory. Where all are, this is said of none; where not, choices are made on these."""
+
+
+Resample: TypeAlias = Fold | Shuffle | Bootstrap | Sampled
 Resamples: TypeAlias = tuple[Resample, ...]  # each is applied to what the one before it gave
-_KINDS: dict[str, type[Resample]] = {"fold": Fold, "shuffle": Shuffle, "bootstrap": Bootstrap}
+_KINDS: dict[str, type[Resample]] = {"fold": Fold, "shuffle": Shuffle, "bootstrap": Bootstrap, "sampled": Sampled}
 
 
 def select(resamples: Resamples, codes: npt.NDArray[np.intp], groups: npt.NDArray[Any] | None = None) -> Selection:
@@ -93,7 +98,7 @@ def select(resamples: Resamples, codes: npt.NDArray[np.intp], groups: npt.NDArra
             chosen = Selection(chosen.rows[train], chosen.codes[train])
         elif isinstance(resample, Shuffle):
             chosen = Selection(chosen.rows, np.random.default_rng(resample.seed).permutation(chosen.codes))
-        else:
+        elif isinstance(resample, Bootstrap):
             generator = np.random.default_rng(resample.seed)
             drawn = np.concatenate(
                 [generator.choice(members, len(members)) for members in _members(chosen.codes) if len(members)]

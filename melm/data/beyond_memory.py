@@ -14,6 +14,7 @@ from melm.data.block_moments import SAMPLE_BYTES
 from melm.data.labeled import check_labels
 from melm.data.labeled_blocks import LabeledBlocks
 from melm.data.row_blocks import ArrayBlocks, block_sizes
+from melm.extras import check_extra
 
 
 def is_beyond_memory(X: Any) -> bool:
@@ -49,6 +50,7 @@ def by_block(X: Any, function: Callable[[Any], npt.NDArray[Any]], n_columns: int
     if isinstance(X, np.memmap):
         parts = [function(X[begin : begin + size]) for begin, size in _spans(X)]
         return np.concatenate(parts)
+    check_extra("tables", "rows in files")
     from melm.data import row_files
 
     dataset = row_files.open_dataset(X) if isinstance(X, str | PathLike) else X
@@ -77,10 +79,11 @@ def open_rows(X: Any, y: Any, seed: int) -> LabeledBlocks:
             raise ValueError(f"X has {len(X)} rows, y {len(codes)} labels.")
         blocks = ArrayBlocks(X, codes.astype(np.int32), block_sizes(*X.shape))
         return LabeledBlocks.of(blocks, classes, None, seed)
+    check_extra("tables", "a fit of rows in files")
     from melm.data import row_files
 
     if not isinstance(y, str):
         raise ValueError(f"y is a {type(y).__name__}: with files it is the name of the column that holds the labels.")
-    dataset = row_files.open_dataset(X) if isinstance(X, str | PathLike) else X
+    dataset = row_files.open_dataset(X, y) if isinstance(X, str | PathLike) else X
     of_files = row_files.read(dataset, y)
     return LabeledBlocks.of(of_files.blocks, of_files.classes, of_files.feature_names, seed)

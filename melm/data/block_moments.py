@@ -13,7 +13,7 @@ from melm.data.covariance import ClassMoments, CovarianceKind, shrinkage
 from melm.data.row_blocks import RowBlock, RowBlocks
 from melm.typing import Array
 
-SAMPLE_BYTES = 2**27  # of rows that are held in memory, to race and to judge on
+SAMPLE_BYTES = 2**26  # of rows that are held in memory, to race and to judge on
 MAX_SCATTER = 2**25  # numbers in the covariances of all classes: 256 MiB
 MARGIN = 6  # standard deviations by which more rows are drawn than wanted, so that there are enough
 
@@ -43,12 +43,14 @@ class Drawn:
     rows: npt.NDArray[Any]  # (m, d)
     codes: npt.NDArray[np.int32]  # (m,)
     lots: Array  # (m,)
+    index: npt.NDArray[np.uint64]  # (m,), among all rows
 
     def __add__(self, other: Self) -> Drawn:
         return Drawn(
             np.concatenate([self.rows, other.rows]),
             np.concatenate([self.codes, other.codes]),
             np.concatenate([self.lots, other.lots]),
+            np.concatenate([self.index, other.index]),
         )
 
     def lowest(self, wanted: npt.NDArray[np.int64]) -> Drawn:
@@ -57,7 +59,41 @@ class Drawn:
         for code, n_wanted in enumerate(wanted):
             members = np.flatnonzero(self.codes == code)
             kept[members[np.argsort(self.lots[members], kind="stable")[:n_wanted]]] = True
-        return Drawn(self.rows[kept], self.codes[kept], self.lots[kept])
+        return Drawn(self.rows[kept], self.codes[kept], self.lots[kept], self.index[kept])
+
+
+@dataclass(frozen=True)
+class FeatureMoments:
+    """Mean and covariance of each class."""
+
+    counts: npt.NDArray[np.int64]  # (C,)
+    means: Array  # (C, d)
+    covariances: Array  # (C, d, d), divided by the counts
+
+    @property
+    def shares(self) -> Array:
+        """Of the classes among all rows (C,)."""
+        shares: Array = self.counts / self.counts.sum()
+        return shares
+
+    @property
+    def center(self) -> Array:
+        """The mean of all rows (d,)."""
+        center: Array = self.shares @ self.means
+        return center
+
+    @property
+    def within(self) -> Array:
+        """The covariance inside the classes, each by its share (d, d)."""
+        within: Array = np.tensordot(self.shares, self.covariances, 1)
+        return within
+
+    @property
+    def total(self) -> Array:
+        """The covariance of all rows (d, d)."""
+        apart = self.means - self.center
+        total: Array = self.within + (self.shares * apart.T) @ apart
+        return total
 
 
 @dataclass(frozen=True)
@@ -100,6 +136,18 @@ class BlockMoments:
         fourth = blocks.total(_fourth, means, factor) / np.maximum(sizes, 1)
         scaled = (scatter * factor[:, None] * factor)[:, varying][:, :, varying]
         return cls(extent, center, scale, scaled, fourth, second.drawn.lowest(wanted))
+
+    def by_feature(self, *, standardized: bool) -> FeatureMoments:
+        """Mean and covariance of each class in all features as they come, or in those that vary, standardized."""
+        counts, varying = self.extent.counts, self.varying
+        means = self.extent.sums / counts[:, None]
+        if standardized:
+            scaled = (means - self.center)[:, varying] / self.scale[varying]
+            return FeatureMoments(counts, scaled, self.scatter)
+        covariances = np.zeros((len(counts), *2 * (len(self.scale),)))
+        inside = np.ix_(np.arange(len(counts)), np.flatnonzero(varying), np.flatnonzero(varying))
+        covariances[inside] = self.scatter * self.scale[varying][:, None] * self.scale[varying]
+        return FeatureMoments(counts, means, covariances)
 
     @property
     def varying(self) -> npt.NDArray[np.bool_]:
@@ -150,7 +198,7 @@ def _second(block: RowBlock, means: Array, limits: Array, seed: int) -> _Second:
     for code, mean in enumerate(means):
         centered = block.X[block.codes == code] - mean
         scatter[code] = centered.T @ centered
-    return _Second(scatter, Drawn(block.X[chosen], block.codes[chosen], lots[chosen]))
+    return _Second(scatter, Drawn(block.X[chosen], block.codes[chosen], lots[chosen], block.index[chosen]))
 
 
 def _fourth(block: RowBlock, means: Array, factor: Array) -> Array:

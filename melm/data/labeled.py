@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,34 @@ from melm.tables.table import Table
 from melm.typing import Array, Matrix
 
 KEPT_BYTES = 2**28  # of prepared problems
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Rows by true class and predicted class."""
+
+    counts: npt.NDArray[np.intp]  # (C, C)
+    weighed: Array  # (C, C), the same by weight
+
+    @classmethod
+    def of(
+        cls, codes: npt.NDArray[Any], predicted: npt.NDArray[np.intp], n_classes: int, weights: Array | None = None
+    ) -> Self:
+        """Of rows with these codes."""
+        counts, weighed = np.zeros((n_classes, n_classes), dtype=np.intp), np.zeros((n_classes, n_classes))
+        np.add.at(counts, (codes, predicted), 1)
+        np.add.at(weighed, (codes, predicted), 1 if weights is None else weights)
+        return cls(counts, weighed)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.counts + other.counts, self.weighed + other.weighed)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean over the classes that there are of the share of their rows, by weight, that was recognized."""
+        totals = self.weighed.sum(axis=1)
+        there = totals > 0
+        return float(np.mean(np.diag(self.weighed)[there] / totals[there]))
 
 
 @dataclass
@@ -98,6 +126,28 @@ class Labeled:
             )
         return self._permuted
 
+    @property
+    def for_choices(self) -> Resamples:
+        """What comes before the inner folds on which choices are judged: nothing, where all rows are in memory."""
+        return ()
+
+    def select(self, resamples: Resamples) -> Selection:
+        """The rows that the resamples leave for training."""
+        return select(resamples, self.codes, self.groups)
+
+    def hold_out(self, resamples: Resamples) -> Selection:
+        """The rows that the last resample, a fold, holds out."""
+        return hold_out(resamples, self.codes, self.groups)
+
+    def row_numbers(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Which of the rows that the user gave these are."""
+        return rows
+
+    def tabulate(self, resamples: Resamples, predict: Callable[[Matrix], npt.NDArray[np.intp]]) -> Tables:
+        """The rows that the last resample holds out by their class and by the one that is predicted."""
+        X, codes = self.held_out(resamples)
+        return Tables.of(codes, predict(X), len(self.classes), self.held_out_weights(resamples))
+
     def encoder(self, resamples: Resamples = ()) -> Encoder | None:
         """What encodes the rows for a fit on resamples; None where rows are taken as they are.
 
@@ -109,7 +159,7 @@ class Labeled:
         folds = [index for index, resample in enumerate(resamples) if isinstance(resample, Fold)]
         seen = resamples[: folds[-1] + 1] if folds else ()
         if seen not in self._encoders:
-            self._encoders[seen] = Encoder.fit(self.table.take(select(seen, self.codes, self.groups).rows))
+            self._encoders[seen] = Encoder.fit(self.table.take(self.select(seen).rows))
         return self._encoders[seen]
 
     def names(self, resamples: Resamples = ()) -> list[str] | None:
@@ -128,15 +178,15 @@ class Labeled:
 
     def held_out(self, resamples: Resamples) -> tuple[Matrix, npt.NDArray[np.intp]]:
         """Rows and codes that the last resample, a fold, holds out, encoded for the fit on the others."""
-        chosen = hold_out(resamples, self.codes, self.groups)
+        chosen = self.hold_out(resamples)
         return self._rows(chosen.rows, resamples), chosen.codes
 
     def held_out_weights(self, resamples: Resamples) -> Array | None:
         """How often the rows count that the last resample holds out; None where each counts once."""
-        return None if self.weights is None else self.weights[hold_out(resamples, self.codes, self.groups).rows]
+        return None if self.weights is None else self.weights[self.hold_out(resamples).rows]
 
     def _chosen(self, resamples: Resamples) -> Selection:
-        chosen = select(resamples, self.codes, self.groups)
+        chosen = self.select(resamples)
         if len(np.unique(chosen.codes)) < len(self.classes):
             raise NothingFitted("A fold leaves no row of some class for training.")
         return chosen

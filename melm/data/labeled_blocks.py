@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -9,22 +11,30 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.block_moments import BlockMoments
+from melm.data.block_resamples import ResampledBlocks, resample
 from melm.data.blocks import allot
 from melm.data.covariance import CovarianceKind
-from melm.data.labeled import Labeled
+from melm.data.labeled import Labeled, Tables
 from melm.data.problem import Problem
-from melm.data.row_blocks import RowBlocks
-from melm.plan import Resamples
+from melm.data.row_blocks import RowBlock, RowBlocks
+from melm.plan import NothingFitted, Resamples, Sampled, Selection
+from melm.typing import Array, Matrix
 
-SAMPLE_ROWS = 40_000  # on which folds are made and choices judged
+SAMPLE_ROWS = 40_000  # on which choices are judged
+KEPT_MOMENTS = 3  # of resamples, each with its sample
 
 
 @dataclass
 class LabeledBlocks(Labeled):
-    """The rows X and codes are a sample. The problem of all rows is that of the blocks; resamples are of the sample."""
+    """The rows X and codes are a sample. Fits and their scores are of all rows; what is `Sampled` is of the sample.
+
+    Folds, shuffled labels and bootstrap samples go by lots that depend on a row's index, here as in the blocks.
+    """
 
     blocks: RowBlocks = field(kw_only=True)
     moments: BlockMoments = field(kw_only=True)
+    index: npt.NDArray[np.uint64] = field(kw_only=True)  # (n,), of the rows of the sample among all rows
+    _moments: OrderedDict[Resamples, BlockMoments] = field(default_factory=OrderedDict, kw_only=True)
 
     @classmethod
     def of(cls, blocks: RowBlocks, classes: npt.NDArray[Any], feature_names: list[str] | None, seed: int) -> Self:
@@ -35,14 +45,68 @@ class LabeledBlocks(Labeled):
             label = classes.tolist()[counts.index(min(counts))]
             raise ValueError(f"Every class needs at least 2 rows, class {label!r} has {min(counts)}.")
         sampled = moments.drawn.lowest(np.array(allot(counts, SAMPLE_ROWS)))
-        return cls(sampled.rows, sampled.codes.astype(np.intp), classes, feature_names, blocks=blocks, moments=moments)
+        codes = sampled.codes.astype(np.intp)
+        return cls(sampled.rows, codes, classes, feature_names, blocks=blocks, moments=moments, index=sampled.index)
 
     @property
     def n_rows(self) -> int:
         """How many rows there are in all blocks."""
         return int(self.moments.extent.counts.sum())
 
+    @property
+    def for_choices(self) -> Resamples:
+        """Choices are judged on the sample."""
+        return (Sampled(),)
+
+    def select(self, resamples: Resamples) -> Selection:
+        """The rows of the sample that the resamples leave for training."""
+        return self._select(resamples, holds_out=False)
+
+    def hold_out(self, resamples: Resamples) -> Selection:
+        """The rows of the sample that the last resample, a fold, holds out."""
+        return self._select(resamples, holds_out=True)
+
+    def row_numbers(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Which of all rows these rows of the sample are."""
+        return self.index[rows].astype(np.intp)
+
+    def tabulate(self, resamples: Resamples, predict: Callable[[Matrix], npt.NDArray[np.intp]]) -> Tables:
+        """The rows that the last resample holds out, of all blocks, by their class and by the one that is predicted."""
+        held_out = ResampledBlocks(self.blocks, resamples, self._shares, holds_out=True)
+        return held_out.total(_tabulate, predict, len(self.classes))
+
+    def moments_of(self, resamples: Resamples) -> BlockMoments:
+        """The moments of the rows that resamples leave in all blocks. The last few are kept."""
+        if not resamples:
+            return self.moments
+        if resamples not in self._moments:
+            while len(self._moments) >= KEPT_MOMENTS:
+                self._moments.popitem(last=False)
+            blocks = ResampledBlocks(self.blocks, resamples, self._shares)
+            self._moments[resamples] = BlockMoments.of(blocks, len(self.classes), 0)
+        self._moments.move_to_end(resamples)
+        found = self._moments[resamples]
+        if found.extent.counts.min() < 1:
+            raise NothingFitted("A fold leaves no row of some class for training.")
+        return found
+
     def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int | None) -> Problem:
-        if resamples or n_kept is not None:
+        if n_kept is not None or Sampled() in resamples:
             return super()._prepare(covariance, resamples, ridge, n_kept)
-        return Problem.of_blocks(self.blocks, self.moments, covariance, ridge)
+        blocks = ResampledBlocks(self.blocks, resamples, self._shares) if resamples else self.blocks
+        return Problem.of_blocks(blocks, self.moments_of(resamples), covariance, ridge)
+
+    def _select(self, resamples: Resamples, *, holds_out: bool) -> Selection:
+        sample = RowBlock(self.X, self.codes.astype(np.int32), self.index)
+        rows, codes = resample(sample, resamples, self._shares, holds_out=holds_out)
+        return Selection(rows, codes.astype(np.intp))
+
+    @property
+    def _shares(self) -> Array:
+        counts: Array = self.moments.extent.counts / self.n_rows
+        return counts
+
+
+def _tabulate(block: RowBlock, predict: Callable[[Matrix], npt.NDArray[np.intp]], n_classes: int) -> Tables:
+    predicted = predict(block.X) if len(block.codes) else np.empty(0, dtype=np.intp)
+    return Tables.of(block.codes, predicted, n_classes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ class Addable(Protocol):
 
 
 A = TypeVar("A", bound=Addable)
+Watch: TypeAlias = Callable[[int | None], object]  # is told how many rows more have passed, and None when all have
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,34 @@ class FileBlocks:
                 X = np.fromfile(rows, self.dtype, size * self.n_features).reshape(size, self.n_features)
                 yield RowBlock.consecutive(X, self.recode[np.fromfile(labels, np.int32, size)], begin)
                 begin += size
+
+
+@dataclass(frozen=True)
+class WatchedBlocks:
+    """Blocks that are worked on in this process, while somebody looks on."""
+
+    blocks: RowBlocks
+    watch: Watch
+
+    @property
+    def n_features(self) -> int:
+        return self.blocks.n_features
+
+    def total(self, function: Callable[..., A], *arguments: object) -> A:
+        """The sum over blocks of function(block, *arguments)."""
+
+        def seen(block: RowBlock, *arguments: object) -> A:
+            part = function(block, *arguments)
+            self.watch(len(block.codes))
+            return part
+
+        found = self.blocks.total(seen, *arguments)
+        self.watch(None)
+        return found
+
+
+def unwatched(_: int | None) -> None:
+    """Where nobody looks on."""
 
 
 def block_rows(n_features: int) -> int:

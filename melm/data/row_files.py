@@ -15,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.dataset
 
-from melm.data.row_blocks import FileBlocks, block_sizes
+from melm.data.row_blocks import FileBlocks, Watch, block_sizes, unwatched
 
+BATCH_ROWS = 2**16  # read at a time
+READ_AHEAD = 2  # batches; Arrow's own 16 batches of 4 files would be gigabytes
 FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
 
 
@@ -31,8 +34,10 @@ class FileRows:
     feature_names: list[str]
 
 
-def open_dataset(path: str | PathLike[str]) -> pa.dataset.Dataset:
-    """A file, or a folder of files of one kind, as a dataset of Arrow."""
+def open_dataset(
+    path: str | PathLike[str], target: str | None = None, delimiter: str = ",", decimal: str = "."
+) -> pa.dataset.Dataset:
+    """A file, or a folder of files of one kind, as a dataset of Arrow. How cells are written is asked of CSV only."""
     path = Path(path)
     if not path.exists():
         raise ValueError(f"{path} does not exist.")
@@ -41,17 +46,28 @@ def open_dataset(path: str | PathLike[str]) -> pa.dataset.Dataset:
     if len(kinds) != 1 or None in kinds:
         raise ValueError(f"{path} holds no rows that are known: files of one kind are wanted, {', '.join(FORMATS)}.")
     try:
-        return pa.dataset.dataset([str(file) for file in files], format=kinds.pop())
-    except pa.ArrowInvalid as error:
+        names, kind = [str(file) for file in files], kinds.pop()
+        if kind != "csv":
+            return pa.dataset.dataset(names, format=kind)
+        first = pa.dataset.dataset(names[0], format=_csv(delimiter, decimal, {})).schema
+        # Numbers that look whole at the beginning may have decimals later.
+        numbers = {c.name: pa.float64() for c in first if pa.types.is_integer(c.type) and c.name != target}
+        return pa.dataset.dataset(names, format=_csv(delimiter, decimal, numbers))
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
 
-def read(dataset: pa.dataset.Dataset, target: str, features: Sequence[str] | None = None) -> FileRows:
-    """The rows of a dataset, read once. Features are all columns but the target, unless some are named."""
-    names = _features(dataset.schema, target, features)
+def _csv(delimiter: str, decimal: str, kinds: dict[str, pa.DataType]) -> pa.dataset.CsvFileFormat:
+    convert = pa.csv.ConvertOptions(decimal_point=decimal, column_types=kinds)
+    return pa.dataset.CsvFileFormat(pa.csv.ParseOptions(delimiter=delimiter), convert_options=convert)
+
+
+def read(dataset: pa.dataset.Dataset, target: str, left_out: Sequence[str] = (), watch: Watch = unwatched) -> FileRows:
+    """The rows of a dataset, read once. Features are all columns but the target and those that are left out."""
+    names = _features(dataset.schema, target, left_out)
     folder = Path(mkdtemp(prefix="melm-rows-"))
     try:
-        blocks, classes = _copy(dataset, names, target, folder)
+        blocks, classes = _copy(dataset, names, target, folder, watch)
     except BaseException:
         rmtree(folder, ignore_errors=True)
         raise
@@ -60,7 +76,7 @@ def read(dataset: pa.dataset.Dataset, target: str, features: Sequence[str] | Non
 
 
 def _copy(
-    dataset: pa.dataset.Dataset, names: list[str], target: str, folder: Path
+    dataset: pa.dataset.Dataset, names: list[str], target: str, folder: Path, watch: Watch
 ) -> tuple[FileBlocks, npt.NDArray[Any]]:
     """Features and labels as two files of numbers, and the labels that there are."""
     dtype = _common_type([dataset.schema.field(name).type for name in names])
@@ -75,6 +91,8 @@ def _copy(
             X.tofile(to_rows)
             _places(batch.column(len(names)), target, n_rows, places).tofile(to_labels)
             n_rows += batch.num_rows
+            watch(batch.num_rows)
+    watch(None)
     if n_rows == 0:
         raise ValueError("The files hold no rows.")
     classes, recode = np.unique(np.array(list(places)), return_inverse=True)
@@ -94,10 +112,16 @@ def read_features(dataset: pa.dataset.Dataset, features: Sequence[str]) -> Itera
         first += batch.num_rows
 
 
-def _features(schema: pa.Schema, target: str, features: Sequence[str] | None) -> list[str]:
-    if target not in schema.names:
-        raise ValueError(f"There is no column {target!r} among {', '.join(map(repr, schema.names))}.")
-    names = [name for name in schema.names if name != target] if features is None else list(features)
+def _features(schema: pa.Schema, target: str, left_out: Sequence[str]) -> list[str]:
+    for name in (target, *left_out):
+        if name not in schema.names:
+            raise ValueError(f"There is no column {name!r} among {', '.join(map(repr, schema.names))}.")
+    twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"Several columns are called {twice!r}.")
+    names = [name for name in schema.names if name != target and name not in left_out]
+    if not names:
+        raise ValueError(f"There is no column beside {target!r}: no feature is left.")
     _check_columns(schema, names)
     return names
 
@@ -128,8 +152,13 @@ def _common_type(kinds: Sequence[pa.DataType]) -> type[np.float32] | type[np.flo
 
 
 def _batches(dataset: pa.dataset.Dataset, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    options = {"batch_size": BATCH_ROWS, "batch_readahead": READ_AHEAD, "fragment_readahead": 1}
+    if isinstance(getattr(dataset, "format", None), pa.dataset.ParquetFileFormat):
+        # A row group is read as it is decoded, and never held whole.
+        buffered = pa.dataset.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
+        options["fragment_scan_options"] = buffered
     try:
-        yield from dataset.to_batches(columns=columns)
+        yield from dataset.to_batches(columns=columns, **options)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"The files do not agree with each other, or are damaged: {error}") from None
 
@@ -152,5 +181,8 @@ def _places(column: pa.Array, target: str, first: int, places: dict[Any, int]) -
     # A dictionary may name labels that no row has.
     plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
     encoded = plain.dictionary_encode()
-    own = [places.setdefault(label, len(places)) for label in encoded.dictionary.to_pylist()]
+    labels = encoded.dictionary.to_pylist()
+    if any(label != label for label in labels):
+        raise ValueError(f"A row near row {first} has no label in column {target!r}.")
+    own = [places.setdefault(label, len(places)) for label in labels]
     return np.asarray(np.array(own, dtype=np.int32)[encoded.indices.to_numpy()])

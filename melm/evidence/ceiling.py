@@ -10,7 +10,7 @@ from melm.data.labeled import Labeled
 from melm.data.taken import is_sparse
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model.card import Ceiling
-from melm.plan import Fold, NothingFitted, Plan, Result, Stage, Unit, select
+from melm.plan import Fold, NothingFitted, Plan, Result, Stage, Unit
 
 MAX_ROWS = 20_000  # that it learns from
 MAX_FEATURES = 1_000
@@ -37,7 +37,7 @@ def run_ceiling(data: Labeled, unit: Unit) -> Result:
     """The score on the rows that one fold holds out."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    chosen = select(unit.resamples, data.codes, data.groups)
+    chosen = data.select(unit.resamples)
     X, codes = data.training(unit.resamples)
     rows = np.linspace(0, len(codes) - 1, min(len(codes), MAX_ROWS)).astype(np.intp)
     weights = None if data.weights is None else data.weights[chosen.rows][rows]

@@ -16,7 +16,7 @@ from melm.evidence.traps import warn_of_lone_columns
 from melm.evidence.validation import HeldOut, Validation, describe_validation, judge
 from melm.model import HeldOutRows, Model
 from melm.model.card import Card, Evidence, PermutationTest
-from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, gather, hold_out
+from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, gather
 from melm.typing import Array
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ def _held_out_rows(
             own, seen_codes = data.held_out((fold,))
             positions = fold_model.transform(own)
             Z.append(_homogeneous(positions) @ alignment(data, model, fold_model, (fold,)))
-            rows = hold_out((fold,), data.codes, data.groups).rows
+            rows = data.row_numbers(data.hold_out((fold,)).rows)
             parts.append(np.stack([seen_codes, fold_model.densities.most_probable(positions), rows]))
     every = max(1, -(-sum(map(len, Z)) // MAX_HELD_OUT_ROWS))
     codes, predicted, rows = np.concatenate(parts, axis=1)[:, ::every]

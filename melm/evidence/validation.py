@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
 
 import numpy as np
 import numpy.typing as npt
 
 from melm.data.labeled import Labeled
-from melm.evidence.evaluate import balanced_accuracy
+from melm.data.taken import Taken
+from melm.density import ClassDensities
 from melm.model import Model
 from melm.model.card import ValidationResult
 from melm.plan import Fold, Resamples
-from melm.typing import Array
+from melm.typing import Array, Matrix
 
 CONFIDENCE = 0.95
 
@@ -72,16 +75,17 @@ def judge(
     fitted = [model for model in models if model is not None]
     if len(fitted) < len(splits) or not splits:
         return None
-    scores, n_classes = [], len(data.classes)
-    confusion, weighed = np.zeros((n_classes, n_classes), dtype=np.intp), np.zeros((n_classes, n_classes))
-    for fold, model in zip(splits, fitted, strict=True):
-        X, codes = data.held_out((*before, fold))
-        predicted = model.densities.most_probable(model.transform(X))
-        weights = data.held_out_weights((*before, fold))
-        scores.append(balanced_accuracy(codes, predicted, weights))
-        np.add.at(confusion, (codes, predicted), 1)
-        np.add.at(weighed, (codes, predicted), 1 if weights is None else weights)
-    return HeldOut(scores, confusion, weighed, splits[0].n_folds)
+    tables = [
+        data.tabulate((*before, fold), partial(_most_probable, model.densities, model.projection, model.offset))
+        for fold, model in zip(splits, fitted, strict=True)
+    ]
+    scores, total = [table.balanced_accuracy for table in tables], reduce(add, tables)
+    return HeldOut(scores, total.counts, total.weighed, splits[0].n_folds)
+
+
+def _most_probable(densities: ClassDensities, projection: Array, offset: Array, X: Matrix) -> npt.NDArray[np.intp]:
+    """Where the rows are, there is no need for the whole model."""
+    return densities.most_probable(Taken.of(X).project(projection, offset))
 
 
 def describe_validation(held_out: HeldOut) -> ValidationResult:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pydantic import BaseModel
 from threadpoolctl import threadpool_limits
 
+from melm.data.beyond_memory import is_beyond_memory, open_rows
 from melm.data.labeled import Labeled
 from melm.evidence import resampling
 from melm.evidence.ceiling import run_ceiling
@@ -91,7 +92,7 @@ def run_units(
 
 
 def fit(method: str, X: Matrix, y: npt.ArrayLike, *, validation: Validation | None = None, **parameters: Any) -> Model:
-    """Fit by the named method, in this process.
+    """Fit by the named method, in this process. Rows may be beyond memory, as those of `melm.MELM` may.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -100,8 +101,8 @@ def fit(method: str, X: Matrix, y: npt.ArrayLike, *, validation: Validation | No
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not one of {', '.join(METHODS)}.")
-    data = Labeled.check(X, y)
     checked = METHODS[method].Parameters.model_validate(parameters)
+    data = open_rows(X, y, checked.model_dump()["seed"]) if is_beyond_memory(X) else Labeled.check(X, y)
 
     def run_stage(stage: Stage) -> Sequence[Result]:
         return [run_unit(method, data, checked, unit) for unit in stage.units]

@@ -13,7 +13,9 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from melm.data.axes import orient
+from melm.data.block_moments import FeatureMoments
 from melm.data.labeled import Labeled
+from melm.data.labeled_blocks import LabeledBlocks
 from melm.data.problem import Problem
 from melm.data.row_space import RowSpace
 from melm.data.taken import ScaledRows, Taken
@@ -113,6 +115,13 @@ class LinearMap:
     offset: Array  # (d,)
     warnings: tuple[str, ...] = ()
 
+    def of_features(self, center: Array, scale: Array, varying: npt.NDArray[np.intp]) -> LinearMap:
+        """This map of the standardized features that vary as one of the features themselves."""
+        projection, offset = np.zeros((len(center), self.projection.shape[1])), center.copy()
+        projection[varying] = (1 / scale[varying])[:, None] * self.projection
+        offset[varying] += scale[varying] * self.offset
+        return LinearMap(projection, offset, self.warnings)
+
 
 D = TypeVar("D", bound=DensityParameters)
 
@@ -125,6 +134,7 @@ class DirectMethod(Method[D]):
     """
 
     depends_on_axes: ClassVar[bool] = False  # must it see the features themselves?
+    takes_blocks: ClassVar[bool] = False  # are sums over the rows all that it needs?
 
     @abstractmethod
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
@@ -133,6 +143,8 @@ class DirectMethod(Method[D]):
     def plan(self, data: Labeled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         if data.weights is not None:
             raise ValueError(f"{self.title} takes no weights of rows; melm does.")
+        if isinstance(data, LabeledBlocks) and not self.takes_blocks:
+            raise ValueError(f"{self.title} needs all rows in memory: it takes more of them than sums.")
         problem = data.problem(parameters.covariance, resamples)
         class_priors(parameters.priors, problem.sizes)
         self.check(problem, parameters)
@@ -152,9 +164,11 @@ class DirectMethod(Method[D]):
         return replace(model, card=model.card.with_warnings(result["warnings"]))
 
     def run(self, data: Labeled, parameters: D, unit: Unit, should_stop: Callable[[], bool]) -> Result:
-        X, codes = data.training(unit.resamples)
         standardized = isinstance(parameters, StandardizedParameters) and parameters.standardize
-        if RowSpace.needed(X, *X.shape) and not self.depends_on_axes:
+        X, codes = data.training(unit.resamples)
+        if isinstance(data, LabeledBlocks):
+            found = self.project_blocks(data, unit.resamples, parameters, standardized)
+        elif RowSpace.needed(X, *X.shape) and not self.depends_on_axes:
             found = self._project_in_row_space(X, codes, parameters, standardized)
         elif standardized:
             found = self._project_standardized(X, codes, parameters)
@@ -167,10 +181,7 @@ class DirectMethod(Method[D]):
         scaled = ScaledRows.standardize(Taken(X))
         varying = np.flatnonzero(scaled.factor)
         found = self.project(scaled.columns(varying), codes, parameters)
-        projection, offset = np.zeros((X.shape[1], found.projection.shape[1])), scaled.offset.copy()
-        projection[varying] = scaled.factor[varying, None] * found.projection
-        offset[varying] += scaled.scale[varying] * found.offset
-        return LinearMap(projection, offset, found.warnings)
+        return found.of_features(scaled.offset, scaled.scale, varying)
 
     def _project_in_row_space(
         self, X: Matrix, codes: npt.NDArray[np.intp], parameters: D, standardized: bool
@@ -184,12 +195,33 @@ class DirectMethod(Method[D]):
         offset = scaled.offset + scaled.scale * space.to_features(found.offset[:, None])[:, 0]
         return LinearMap(projection, offset, found.warnings)
 
+    def project_blocks(self, data: LabeledBlocks, resamples: Resamples, parameters: D, standardized: bool) -> LinearMap:
+        """The linear map for rows beyond memory, where `takes_blocks`."""
+        raise NotImplementedError
+
     def check(self, problem: Problem, parameters: D) -> None:
         """Raise ValueError, before any work is done, where the method cannot fit these rows as the parameters ask."""
         if self.depends_on_axes and problem.rows.is_sparse:
             raise ValueError(f"{self.title} takes dense rows only, and would fill these sparse ones.")
         if isinstance(parameters, Parameters):
             check_dimensions(parameters.n_components, problem)
+
+
+class MomentMethod(DirectMethod[D]):
+    """A method that needs of the rows the mean and the covariance of each class, and no more."""
+
+    takes_blocks = True
+
+    @abstractmethod
+    def project_moments(self, moments: FeatureMoments, parameters: D) -> LinearMap:
+        """The linear map for rows of which this is known."""
+
+    def project_blocks(self, data: LabeledBlocks, resamples: Resamples, parameters: D, standardized: bool) -> LinearMap:
+        moments = data.moments_of(resamples)
+        found = self.project_moments(moments.by_feature(standardized=standardized), parameters)
+        if not standardized:
+            return found
+        return found.of_features(moments.center, moments.scale, np.flatnonzero(moments.varying))
 
 
 def random_state(seed: int) -> Any:

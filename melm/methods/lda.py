@@ -7,8 +7,10 @@ import numpy.typing as npt
 from pydantic import Field
 
 from melm.data.axes import orient
+from melm.data.labeled_blocks import LabeledBlocks
 from melm.data.problem import Problem
 from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
+from melm.plan import Resamples
 from melm.typing import Matrix
 
 
@@ -35,6 +37,7 @@ class Lda(DirectMethod[LdaParameters]):
     orthonormal = False
     depends_on_axes = True
     common = True
+    takes_blocks = True
     Parameters = LdaParameters
 
     def check(self, problem: Problem, parameters: LdaParameters) -> None:
@@ -50,14 +53,21 @@ class Lda(DirectMethod[LdaParameters]):
         return self.project(X, codes, parameters)  # which does not depend on the scale of the features
 
     def project(self, X: Matrix, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
-        n_classes = int(codes.max()) + 1
-        problem = Problem.prepare(X, codes, n_classes, parameters.covariance)
-        n_components = parameters.n_components or min(2, n_classes - 1, problem.n_dimensions)
-        shares = np.array(problem.rows.counts) / len(codes)
-        # In whitened coordinates the spread inside the classes is one, so their means tell everything.
-        means = np.sqrt(shares)[:, None] * problem.whitening.means
-        directions = np.linalg.svd(means, full_matrices=False)[2][:n_components].T
-        return LinearMap(orient(problem.to_features(directions)), problem.rows.center)
+        return _discriminants(Problem.prepare(X, codes, int(codes.max()) + 1, parameters.covariance), parameters)
+
+    def project_blocks(
+        self, data: LabeledBlocks, resamples: Resamples, parameters: LdaParameters, standardized: bool
+    ) -> LinearMap:
+        return _discriminants(data.problem(parameters.covariance, resamples), parameters)
+
+
+def _discriminants(problem: Problem, parameters: LdaParameters) -> LinearMap:
+    n_components = parameters.n_components or min(2, len(problem.counts) - 1, problem.n_dimensions)
+    shares = np.array(problem.counts) / sum(problem.counts)
+    # In whitened coordinates the spread inside the classes is one, so their means tell everything.
+    means = np.sqrt(shares)[:, None] * problem.whitening.means
+    directions = np.linalg.svd(means, full_matrices=False)[2][:n_components].T
+    return LinearMap(orient(problem.to_features(directions)), problem.rows.center)
 
 
 METHOD = Lda()

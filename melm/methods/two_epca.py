@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.axes import covariance, principal_axes
-from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
+from melm.data.block_moments import FeatureMoments
+from melm.methods.base import LinearMap, MomentMethod, StandardizedParameters
 from melm.typing import Array
 
 
@@ -14,7 +15,7 @@ class TwoEpcaParameters(StandardizedParameters):
     """Of a 2ePCA fit."""
 
 
-class TwoEpca(DirectMethod[TwoEpcaParameters]):
+class TwoEpca(MomentMethod[TwoEpcaParameters]):
     """Principal components of the plain sum of the class covariances: class PCA without weights."""
 
     name = "2epca"
@@ -25,6 +26,9 @@ class TwoEpca(DirectMethod[TwoEpcaParameters]):
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: TwoEpcaParameters) -> LinearMap:
         total = np.sum([covariance(X[codes == code]) for code in np.unique(codes)], axis=0)
         return LinearMap(principal_axes(total, parameters.n_components), X.mean(axis=0))
+
+    def project_moments(self, moments: FeatureMoments, parameters: TwoEpcaParameters) -> LinearMap:
+        return LinearMap(principal_axes(moments.covariances.sum(axis=0), parameters.n_components), moments.center)
 
 
 METHOD = TwoEpca()

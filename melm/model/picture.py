@@ -308,11 +308,11 @@ def draw_legend(plot: Plot, width: int, y: int) -> tuple[list[Markup], int]:
     named = plot.panels[0].series[:MOST_NAMED]
     for code, series in enumerate(named):
         name = shorten(str(series.label))
-        room = 34 + CHARACTER * len(name)
+        room = 39 + CHARACTER * len(name)
         if x > GAP and x + room > width - GAP:
             x, y = GAP, y + LINE
-        drawn.append(Markup(draw_mark(x, y - 4, code, 5)))
-        drawn.append(fill('<text x="{}" y="{}">{}</text>', x + 10, y, name))
+        drawn.append(Markup(draw_mark(x + 5, y - 4, code, 5)))
+        drawn.append(fill('<text x="{}" y="{}">{}</text>', x + 15, y, name))
         x += room
     if more := len(plot.panels[0].series) - len(named):
         drawn.append(fill('<text x="{}" y="{}">and {} more</text>', GAP, y + LINE, more))

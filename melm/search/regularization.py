@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from melm.data.labeled import Labeled
 from melm.data.problem import Problem
-from melm.objective.divergence import WhitenedDivergence
+from melm.objective.beyond import divergence_on
 from melm.objective.posterior import WhitenedPosterior
-from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Stage, Unit, hold_out, select
+from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Stage, Unit
 from melm.search.choice import average, balanced_scores, is_guessing, win_shares
 from melm.search.climb import StartResult, StoppingReason
 from melm.search.path import POSTERIOR_SCALE, SAMPLE_ROWS, Candidate, Path, Setting, follow
 from melm.search.race import StageCount
-from melm.search.recording import Recording
+from melm.search.recording import Climbable, Recording
 from melm.typing import Array
 
 FOLDS = 5
@@ -52,11 +52,12 @@ class Regularization:
 
     def plan(self, data: Labeled, resamples: Resamples = (), name: str = "") -> Plan[Choice]:
         """All paths, here and in inner folds, and the choice."""
-        n_rows = len(select(resamples, data.codes, data.groups).rows)
+        n_rows = len(data.select(resamples).rows)
         settings = self.path.settings(n_rows, data.X.shape[1])
-        folds = self._folds(data, resamples)
+        inner = (*resamples, *data.for_choices)
+        folds = self._folds(data, inner)
         units = [self._unit(f"{name}path", setting, resamples, index) for index, setting in enumerate(settings)]
-        units += [self._unit(f"{name}inner {fold.index}", s, (*resamples, fold)) for fold in folds for s in settings]
+        units += [self._unit(f"{name}inner {fold.index}", s, (*inner, fold)) for fold in folds for s in settings]
         sampled = n_rows > SAMPLE_ROWS
         results = yield Stage("path", units, 0.0, 1 - POLISH_SHARE if sampled else 1.0)
         on_all, *by_fold = [results[begin : begin + len(settings)] for begin in range(0, len(units), len(settings))]
@@ -65,7 +66,7 @@ class Regularization:
         projections = [
             V for result, some in zip(on_all, by_setting, strict=True) for V in _projections(result, len(some))
         ]
-        log_posteriors, codes, weights = _judged(data, resamples, folds, by_fold)
+        log_posteriors, codes, weights = _judged(data, inner, folds, by_fold)
         if len(codes):
             log_posteriors[:, [V is None for V in projections]] = np.nan
         scores, shares = self._choose(log_posteriors, codes, weights, settings, on_all, candidates, projections)
@@ -84,7 +85,8 @@ class Regularization:
             (polished,) = yield Stage("polish", [unit], 1 - POLISH_SHARE, 1.0)
             if polished is not None:
                 V = polished["projection"]
-                stages.append(StageCount("polish", n_rows, 1, polished["n_evaluations"]))
+                n_climbed = problem.rows.counts if best.objective == "posterior" else problem.counts
+                stages.append(StageCount("polish", sum(n_climbed), 1, polished["n_evaluations"]))
         paths = [
             StartResult(
                 index=index,
@@ -121,18 +123,18 @@ class Regularization:
         arguments = {**setting._asdict(), "judged": start is None}
         is_shown = start if n_kept is None and not resamples else None  # progress counts the paths of all features
         screened = "" if n_kept is None else f" kept {n_kept}"
-        return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}{screened}", arguments, resamples, is_shown)
+        return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}{screened}", arguments, resamples, is_shown, resumable=True)
 
     def _folds(self, data: Labeled, resamples: Resamples) -> list[Fold]:
         """Inner folds of the training rows whose training part has rows of every class; none where rows are too few."""
-        selection = select(resamples, data.codes, data.groups)
+        selection = data.select(resamples)
         groups = None if data.groups is None else data.groups[selection.rows]
         rarest = _rarest(selection.codes, groups)
         n_folds = min(FOLDS, rarest)
         if n_folds < 2:
             return []
         folds = [Fold(index, n_folds, self.path.seed) for index in range(n_folds)]
-        shown = [selection.codes[fold.split(selection.codes, groups)[0]] for fold in folds]
+        shown = [data.select((*resamples, fold)).codes for fold in folds]
         return [fold for fold, codes in zip(folds, shown, strict=True) if len(np.unique(codes)) == len(data.classes)]
 
     def _choose(
@@ -183,9 +185,12 @@ class Regularization:
         }
 
     def _polish(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
-        on_divergence = arguments["polish"] == "divergence"
-        kind, scale = (WhitenedDivergence, 1.0) if on_divergence else (WhitenedPosterior, POSTERIOR_SCALE)
-        objective = kind(problem, self.path.n_components, arguments["gamma"], self.path.form)
+        shape = (self.path.n_components, arguments["gamma"], self.path.form)
+        objective: Climbable
+        if arguments["polish"] == "divergence":
+            objective, scale = divergence_on(problem, *shape), 1.0
+        else:  # of rows beyond memory, those that are in memory
+            objective, scale = WhitenedPosterior(problem.in_memory, *shape), POSTERIOR_SCALE
         climbed = Recording(objective, arguments, should_stop)
         (V,) = follow(climbed, arguments["projection"], [arguments["n_iterations"]], scale, self.path.tolerance)
         return {"projection": V, "n_evaluations": climbed.n_evaluations, "stopping_reason": "converged"}
@@ -220,7 +225,7 @@ def _judged(
         judged = [result["log_posteriors"] for result in results if result is not None]
         if len(judged) == len(results):
             parts.append(np.concatenate(judged, axis=1))
-            codes.append(hold_out((*resamples, fold), data.codes, data.groups).codes)
+            codes.append(data.hold_out((*resamples, fold)).codes)
             weights.append(data.held_out_weights((*resamples, fold)))
     if not parts:
         return np.empty((0, 0)), np.empty(0, dtype=np.intp), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from melm.evidence.verdict import with_verdict
+from melm.methods import METHODS
 from melm.model import Model
 
 
@@ -11,7 +12,8 @@ def heading_of(model: Model, name: str, target: str | None = None) -> list[str]:
     card = with_verdict(model.card)
     by_target = f" by {target}" if target else ""
     sizes = f"{card.data.n_rows:,} rows, {card.data.n_features:,} features, {len(model.classes)} classes{by_target}"
-    facts = [f"{card.method}, {sizes}"]
+    method = METHODS[card.method].title if card.method in METHODS else card.method
+    facts = [f"{method}, {sizes}"]
     if card.validation is not None:
         low, high = card.validation.interval
         score = f"{card.validation.balanced_accuracy:.3f} ({low:.3f} to {high:.3f})"

@@ -17,8 +17,7 @@ from starlette.datastructures import QueryParams
 from melm.command.local_fit import fit_locally
 from melm.model import Model
 from melm.model import file as model_file
-from melm.tables.dialect import ENCODINGS
-from melm.tables.options import ReadOptions
+from melm.tables.options import ENCODINGS, ReadOptions
 from service import submission
 from service.dependencies import get_wait_seconds
 from service.errors import RequestError
@@ -28,7 +27,7 @@ from service.intake.formats import CODECS, Limits, codec_for_answer, codec_for_b
 from service.intake.model_import import read_model
 from service.intake.rows import read_rows
 from service.intake.table_query import parse_query
-from service.intake.upload import Reception, parse_roles, read_upload
+from service.intake.upload import Reception, labeled_rows, parse_roles, read_upload
 from service.pictures import plot
 from service.routes.models import matches
 from service.schemas import AliasPut, ModelOut, ReadingOut
@@ -76,7 +75,8 @@ class Target:
 def model_of(media_type: str, content: bytes) -> Model:
     """A small model of a table, to be asked."""
     upload = read_upload(CODECS[media_type], content, LIMITS, ReadOptions(target="y"))
-    return fit_locally("melm", upload, {"n_components": 1, "regularization": None, "n_starts": 1}, {"folds": 2})
+    params = {"n_components": 1, "regularization": None, "n_starts": 1}
+    return fit_locally(labeled_rows(upload), {"method": "melm", "params": params, "validation": {"folds": 2}})
 
 
 def models() -> list[Model]:

@@ -64,15 +64,15 @@ def test_a_fit_and_its_answers_are_those_of_the_library(remote: Client) -> None:
     X, y = counts()
     dataset = remote.datasets.upload(X, y)
     assert remote.datasets.upload(X, y) == dataset
-    params = {"n_starts": 2, "regularization": None}
+    params: dict[str, Any] = {"n_starts": 2, "regularization": None}
     model = remote.fits.submit(dataset, params=params, validation={"folds": 2}).wait()
-    local = MELM(n_starts=2, regularization=None, random_state=0).fit(X, y)
+    local = MELM(**params, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.transform(X), local.transform(X))
     np.testing.assert_array_equal(model.predict(X), local.predict(X))
     np.testing.assert_array_equal(model.predict(X.toarray()), local.predict(X))
     np.testing.assert_array_equal(model.predict_proba(X), local.predict_proba(X))
     assert model.score(X, y)["accuracy"] == local.score(X, y)
-    validated = fit("melm", X, y, n_starts=2, validation=Validation(folds=2)).card.validation
+    validated = fit("melm", X, y, **params, validation=Validation(folds=2)).card.validation
     assert validated is not None
     assert model.describe()["card"]["validation"]["balanced_accuracy"] == validated.balanced_accuracy
 

@@ -1,0 +1,192 @@
+"""Rows beyond memory: a fit of a folder of Parquet files, its memory, and the same rows by Dask."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+
+from bench.measurement import Measurement
+from melm.data.row_blocks import block_rows
+from melm.estimator import MELM
+from melm.typing import Array
+
+N_STARTS, N_FEATURES, FILE_ROWS = 16, 30, 1_000_000
+GIGABYTE = 1e9
+
+
+def measurements(quick: bool) -> Iterator[Measurement]:
+    """All of this part, one by one."""
+    yield from out_of_core(1_000_000 if quick else 20_000_000)
+    yield from by_dask(500_000 if quick else 2_000_000)
+
+
+def write_rows(folder: Path, n_rows: int) -> None:
+    """Two classes of three clusters each in six dimensions, mixed into all features: the rows of `bench.large`."""
+    generator = np.random.default_rng(0)
+    mixing = generator.standard_normal((N_FEATURES, N_FEATURES)) / np.sqrt(N_FEATURES)
+    centers = 1.3 * generator.standard_normal((2, 3, 6))
+    for number, begin in enumerate(range(0, n_rows, FILE_ROWS)):
+        size = min(FILE_ROWS, n_rows - begin)
+        y = generator.integers(2, size=size)
+        X = generator.standard_normal((size, N_FEATURES))
+        X[:, :6] += centers[y, generator.integers(3, size=size)]
+        X[:, 6] *= 1 + y
+        X = X @ mixing
+        columns = {f"x{j}": X[:, j] for j in range(N_FEATURES)}
+        pq.write_table(pa.table({**columns, "y": y}), folder / f"{number:03}.parquet", compression="none")
+
+
+def fit(X: Any, y: Any) -> MELM:
+    """The plain search."""
+    return MELM(n_starts=N_STARTS, regularization=None, random_state=0).fit(X, y)
+
+
+def two_products(folder: Path) -> float:
+    """Seconds of one pass over the files that multiplies each batch of rows by a projection, and back."""
+    V: Array = np.random.default_rng(1).standard_normal((N_FEATURES, 2))
+    total = np.zeros_like(V)
+    began = time.perf_counter()
+    names = [f"x{j}" for j in range(N_FEATURES)]
+    for batch in pads.dataset(folder).to_batches(columns=names, batch_readahead=2, fragment_readahead=1):
+        X = np.column_stack([column.to_numpy() for column in batch.columns])
+        total += X.T @ (X @ V)
+    return time.perf_counter() - began
+
+
+def out_of_core(n_rows: int) -> Iterator[Measurement]:
+    """A whole fit in a process of its own: its peak memory, and its time in passes over the files."""
+    program = """
+import json, sys, time
+from pathlib import Path
+from bench.beyond import fit
+from bench.measurement import peak_bytes
+began = time.perf_counter()
+search = fit(Path(sys.argv[1]), "y").model_.card.search
+seconds = time.perf_counter() - began
+print(json.dumps({"seconds": seconds, "peak": peak_bytes(), "spent": search.n_evaluations_on_all_rows}))
+"""
+    with tempfile.TemporaryDirectory(prefix="melm-bench-") as name:
+        folder = Path(name)
+        write_rows(folder, n_rows)
+        n_bytes = sum(file.stat().st_size for file in folder.iterdir())
+        before = two_products(folder)
+        run = subprocess.run([sys.executable, "-c", program, name], stdout=subprocess.PIPE, text=True, check=True)
+        one_pass = (before + two_products(folder)) / 2
+    found = json.loads(run.stdout)
+    what = f"Fit of {n_rows:,} x {N_FEATURES} from Parquet with {N_STARTS} starts"
+    yield Measurement(
+        f"{what}: peak memory, gigabytes",
+        found["peak"] / GIGABYTE,
+        at_most=1.5,
+        note=f"the rows and their copy in the temporary folder are {8 * n_rows * N_FEATURES / GIGABYTE:.1f} GB each, "
+        f"the files {n_bytes / GIGABYTE:.1f} GB",
+    )
+    yield Measurement(
+        f"{what}, in passes over the files for two matrix products",
+        found["seconds"] / one_pass,
+        at_most=90,
+        note=f"{found['seconds']:.0f} s against {one_pass:.1f} s; {found['spent']} evaluations were on all rows",
+    )
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit. Times are those of the processor, which other programs on the machine hardly disturb."""
+
+    fitted: MELM
+    seconds: float  # by the clock
+    driver: float
+    workers: list[float]
+
+    @property
+    def total(self) -> float:
+        """Of the driver and, as they work side by side, the busiest of the workers: the driver waits for them."""
+        return self.driver + max(self.workers, default=0.0)
+
+
+def by_dask(n_rows: int) -> Iterator[Measurement]:
+    """The same rows from files in one process, and by one and two workers of Dask."""
+    with tempfile.TemporaryDirectory(prefix="melm-bench-") as name:
+        folder = Path(name)
+        write_rows(folder, n_rows)
+        alone = Run(*timed(lambda: fit(folder, "y")), [])
+        one, two = on_cluster(folder, n_rows, 1), on_cluster(folder, n_rows, 2)
+    same = {run.fitted.projection_.tobytes() for run in (alone, one, two)}
+    what = f"Fit of {n_rows:,} x {N_FEATURES}"
+    yield Measurement(
+        f"{what} by one worker of Dask, times the same from files in one process, by processor time",
+        one.total / alone.total,
+        at_most=1.3,
+        note=f"{one.total:.0f} s against {alone.total:.0f} s; by the clock {one.seconds:.0f} and {alone.seconds:.0f} s",
+    )
+    yield Measurement(
+        f"{what} by two workers of Dask, times one, by processor time of the driver and the busiest worker",
+        two.total / one.total,
+        at_most=0.75,
+        note=f"{two.total:.1f} s, of which {two.driver:.1f} s are the driver's own, against {one.total:.1f} s with "
+        f"{one.driver:.1f} s; by the clock {two.seconds:.0f} and {one.seconds:.0f} s",
+    )
+    yield Measurement(f"{what}: equal bytes from files and by one and two workers of Dask", 2 - len(same), at_least=1)
+
+
+def timed(run: Callable[[], MELM]) -> tuple[MELM, float, float]:
+    """What a fit gives, its seconds by the clock, and those that this process worked."""
+    began, worked = time.perf_counter(), time.process_time()
+    return run(), time.perf_counter() - began, time.process_time() - worked
+
+
+def on_cluster(folder: Path, n_rows: int, n_workers: int) -> Run:
+    """The fit of the rows of the files, in blocks as they are read from files, by so many workers of one thread."""
+    from dask import array
+    from dask.delayed import delayed
+    from distributed import Client, LocalCluster
+
+    size = block_rows(N_FEATURES)
+    sizes = [min(size, n_rows - begin) for begin in range(0, n_rows, size)]
+    with (
+        tempfile.TemporaryDirectory(prefix="melm-bench-") as scratch,
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, local_directory=scratch
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        parts = [delayed(read_block)(str(folder), number * size, rows) for number, rows in enumerate(sizes)]
+        X = array.concatenate(
+            [
+                array.from_delayed(part[0], (rows, N_FEATURES), np.float64)
+                for part, rows in zip(parts, sizes, strict=True)
+            ]
+        )
+        y = array.concatenate(
+            [array.from_delayed(part[1], (rows,), np.int64) for part, rows in zip(parts, sizes, strict=True)]
+        )
+        before = client.run(time.process_time)
+        fitted, seconds, driver = timed(lambda: fit(X, y))
+        after = client.run(time.process_time)
+        return Run(fitted, seconds, driver, [after[worker] - before[worker] for worker in before])
+
+
+def read_block(folder: str, begin: int, size: int) -> tuple[Array, Any]:
+    """Some rows of the files."""
+    parts, labels = [], []
+    while size:
+        file = Path(folder) / f"{begin // FILE_ROWS:03}.parquet"
+        offset = begin % FILE_ROWS
+        taken = min(size, FILE_ROWS - offset)
+        table = pq.read_table(file).slice(offset, taken)
+        parts.append(np.column_stack([table[f"x{j}"].to_numpy() for j in range(N_FEATURES)]))
+        labels.append(table["y"].to_numpy())
+        begin, size = begin + taken, size - taken
+    return np.concatenate(parts), np.concatenate(labels)
