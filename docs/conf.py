@@ -6,8 +6,7 @@ import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "extensions"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 project = "melm"
 author = "The melm developers"
@@ -20,10 +19,9 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
-    # in docs/extensions
-    "mathml",
-    "card_reference",
-    "http_reference",
+    "docs.extensions.mathml",
+    "docs.extensions.card_reference",
+    "docs.extensions.http_reference",
 ]
 exclude_patterns = ["requirements.txt", "extensions", "screenshots.py"]
 suppress_warnings = ["config.cache"]  # sphinx-gallery has a function among its settings

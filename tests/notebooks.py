@@ -17,7 +17,7 @@ def as_notebook(script: Path) -> Any:
     """The notebook that a script is."""
     source = script.read_text()
     title = ast.get_docstring(ast.parse(source)) or ""
-    new = nbformat.v4
+    new: Any = nbformat.v4
     cells = [new.new_markdown_cell(title)]
     for part in CELL.split(source)[1:]:
         comment = COMMENT.match(part)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from markdown_text import table, write
-
+from docs.extensions.markdown_text import table, write
 from melm.model.card import Card
 
 Schema = dict[str, Any]

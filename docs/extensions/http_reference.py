@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from markdown_text import table, write
+
+from docs.extensions.markdown_text import table, write
 
 Schema = dict[str, Any]
 

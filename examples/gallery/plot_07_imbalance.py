@@ -36,6 +36,7 @@ for name, estimator in (("balanced", balanced), ("empirical", empirical)):
     print(confusion_matrix(y[kept], estimator.predict(X[kept]), labels=estimator.classes_))
 
 # %%
+# In the picture the few malignant tumors of the fit are apart from the benign ones. Most new ones fall beside them.
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for label, marker in (("benign", "."), ("malignant", "x")):
     axes.scatter(*balanced.transform(X[kept][y[kept] == label]).T, marker=marker, label=label)

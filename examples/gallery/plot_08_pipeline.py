@@ -32,7 +32,8 @@ print(f"{search.score(X_test, y_test):.2f} of new digits are recognized")
 # ------------------------------------------------
 # With two components the map is good enough to look at. Each new digit is drawn as what it is.
 estimator = MELM(regularization=None, ridge=1.0, n_starts=2, random_state=0).fit(X_train, y_train)
+Z = estimator.transform(X_train)
 figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
-axes.scatter(*estimator.transform(X_train).T, c=y_train, cmap="tab10", s=8, alpha=0.4)
+axes.scatter(Z[:, 0], Z[:, 1], c=y_train, cmap="tab10", s=8, alpha=0.4)
 for place, digit in zip(estimator.transform(X_test)[:150], y_test[:150], strict=True):
-    axes.text(*place, str(digit), fontsize=8, ha="center", va="center")
+    axes.text(place[0], place[1], str(digit), fontsize=8, ha="center", va="center")
