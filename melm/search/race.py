@@ -176,6 +176,7 @@ class Search:
             problem = sample(problem, n_sampled, self.seed)
         tolerance, potentials = self.tolerance, SPECTRAL_TOLERANCE
         if arguments["coarse"]:
+            problem = problem.rounded()
             tolerance, potentials = COARSE_TOLERANCE * tolerance, COARSE_POTENTIALS
         objective = divergence_on(problem, self.n_components, arguments["gamma"], self.form, potentials)
         end = climb(
