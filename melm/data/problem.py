@@ -154,12 +154,9 @@ class Problem:
         return replace(self, rows=replace(self.rows, weights=list(weights)), whitening=whitening)
 
     def rounded(self) -> Problem:
-        """The same to some digits less, where that is quicker: not for features that a projection weighs by the thousand.
-
-        Their small differences would be lost.
-        """
+        """The same to some digits less, which is quicker; itself where small differences of features count for much."""
         to_features = self.whitening.to_features
-        largest = np.sqrt(np.abs(to_features).sum(axis=0).max() * np.abs(to_features).sum(axis=1).max())  # at least
+        largest = np.sqrt(np.abs(to_features).sum(axis=0).max() * np.abs(to_features).sum(axis=1).max())
         if self.everything is not None or largest > MOST_ROUNDED:
             return self
         whitening = replace(self.whitening, to_features=to_features.astype(np.float32))

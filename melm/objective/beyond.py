@@ -124,7 +124,11 @@ class BlockDivergence:
         there = [grid for grid in separate if grid is not None]
         if len(there) < len(separate):
             return None if shared is None else [shared]
-        return [shared] if shared is not None and shared.cost_by_class <= sum(grid.cost_by_class for grid in there) else there
+        return (
+            [shared]
+            if shared is not None and shared.cost_by_class <= sum(grid.cost_by_class for grid in there)
+            else there
+        )
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,9 @@ class Search:
     def _levels(self, n_rows: int, in_memory: int | None) -> list[Level]:
         """From coarse to fine: samples, or else coarse potentials, then everything. Small data sets begin with that."""
         *samples, _ = sample_sizes(n_rows, in_memory) if self.race else [n_rows]
-        levels = [Level(f" on {size} rows" if place else "", size, is_sample=True) for place, size in enumerate(samples)]
+        levels = [
+            Level(f" on {size} rows" if place else "", size, is_sample=True) for place, size in enumerate(samples)
+        ]
         if self.race and not samples and not self._is_small(n_rows) and self._has_grids:
             levels = [Level("", n_rows, is_sample=False)]
         last = "" if not levels else f" on {n_rows} rows" if samples else " in full accuracy"
@@ -175,7 +177,7 @@ class Search:
         if n_sampled is not None:
             problem = sample(problem, n_sampled, self.seed)
         tolerance, potentials = self.tolerance, SPECTRAL_TOLERANCE
-        if arguments["coarse"]:
+        if arguments.get("coarse"):
             problem = problem.rounded()
             tolerance, potentials = COARSE_TOLERANCE * tolerance, COARSE_POTENTIALS
         objective = divergence_on(problem, self.n_components, arguments["gamma"], self.form, potentials)

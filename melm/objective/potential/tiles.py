@@ -23,6 +23,7 @@ Piece: TypeAlias = tuple[int, slice]  # rows of one class, by its place among th
 
 BLOCK_ROWS = 2**16  # spread in one call
 BLOCK_POINTS = 2**21  # of tiles that are held at once: 32 MiB
+KERNEL_TOLERANCE = 0.1  # times the tolerance: the spreading of rows is not to add to it
 SAMPLES = 16  # of the spreading kernel between neighboring lattice points
 
 
@@ -34,7 +35,7 @@ class Tiles:
 
     def __init__(self, rows: Sequence[Array], basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
         self._rows, self._basis, self._shift = rows, basis, shift[:, None]
-        self._tolerance = max(tolerance, 1e-14)
+        self._tolerance = max(KERNEL_TOLERANCE * tolerance, 1e-14)
         self._shape = tile(modes)
         n_chunks = min(len(rows), -(-len(rows) * int(np.prod(self._shape)) // BLOCK_POINTS))
         self._n_tiles = -(-len(rows) // n_chunks)
@@ -175,6 +176,4 @@ def _kernel(tolerance: float, n_components: int) -> tuple[Array, Array]:
 
 def _spreading_plan(kind: int, shape: tuple[int, ...], tolerance: float) -> Any:
     """Of spreading (1) or of interpolation (2) alone, without a transform."""
-    return finufft.Plan(
-        kind, shape, eps=tolerance, isign=1, nthreads=1, upsampfac=UPSAMPLING, spreadinterponly=1
-    )
+    return finufft.Plan(kind, shape, eps=tolerance, isign=1, nthreads=1, upsampfac=UPSAMPLING, spreadinterponly=1)
