@@ -39,7 +39,7 @@ class Tiles:
         self._shape = tile(modes)
         n_chunks = min(len(rows), -(-len(rows) * int(np.prod(self._shape)) // BLOCK_POINTS))
         self._n_tiles = -(-len(rows) // n_chunks)
-        self._held = (slice(None), *np.ix_(*(index.ravel().astype(np.intp) for index in self.indices(modes))))
+        self._held: Any = (slice(None), *np.ix_(*(index.ravel().astype(np.intp) for index in self.indices(modes))))
         signed = [
             _kernel_spectrum(self._tolerance, size, m, len(modes)) for m, size in zip(modes, self._shape, strict=True)
         ]

@@ -7,7 +7,7 @@ import pytest
 
 from melm.objective.potential import tiles
 from melm.objective.potential.tiles import Tiles
-from melm.objective.potential.transform import Modes
+from melm.objective.potential.transform import Modes, Spectrum
 from melm.typing import Array
 
 MODES: list[Modes] = [(30,), (14, 17), (5, 8, 6)]
@@ -24,10 +24,10 @@ def on_tiles(rows: list[Array], modes: Modes, tolerance: float = 1e-10) -> Tiles
     return Tiles(rows, np.diag(STEPS[:k]), np.full(k, 0.1), modes, tolerance)
 
 
-def waves(rows: Array, modes: Modes) -> Array:
+def waves(rows: Array, modes: Modes) -> Spectrum:
     """exp(i m . angles) of each row at each held index (n, ...)."""
     angles = rows * STEPS[: len(modes)] - 0.1
-    result = np.ones((len(rows), *(1 for _ in modes)), dtype=np.complex128)
+    result: Spectrum = np.ones((len(rows), *(1 for _ in modes)), dtype=np.complex128)
     for axis, index in enumerate(Tiles.indices(modes)):
         result = result * np.exp(1j * index * angles[:, axis].reshape(-1, *(1 for _ in modes)))
     return result
@@ -55,7 +55,7 @@ def test_sums_over_frequencies(modes: Modes, n_spectra: int) -> None:
     rows = rows_of_classes(len(modes))
     generator = np.random.default_rng(2)
     shape = (n_spectra, 2, *damping(modes).shape)
-    spectra = damping(modes) ** 2 * (generator.standard_normal(shape) + 1j * generator.standard_normal(shape))
+    spectra: Spectrum = damping(modes) ** 2 * (generator.standard_normal(shape) + 1j * generator.standard_normal(shape))
     found = np.concatenate([sums for _, sums in on_tiles(rows, modes).backward(1, spectra)])
     terms = zip(rows[1:], spectra.swapaxes(0, 1), strict=True)
     expected = [np.tensordot(waves(own, modes), s, (range(1, s.ndim), range(1, s.ndim))).real for own, s in terms]
@@ -80,7 +80,6 @@ def test_blocks_of_rows_and_of_tiles_add_up(
     np.testing.assert_allclose(in_blocks.forward(shares), sums, rtol=0, atol=1e-9)
     found = np.concatenate([own for _, own in in_blocks.backward(0, spectra)])
     np.testing.assert_allclose(found, pulls, rtol=0, atol=1e-9 * np.abs(pulls).max())
-    assert [piece for pieces, _ in in_blocks.backward(0, spectra) for piece in pieces][0][0] == 0
 
 
 def test_a_class_does_not_depend_on_the_others() -> None:
