@@ -26,6 +26,15 @@ def column_sums(rows: npt.NDArray[Any], weights: Array | None, block: slice) -> 
     return sums
 
 
+def times(A: npt.NDArray[Any], V: Array) -> Array:
+    """A V for few columns of V, in the precision of A: column by column, which takes half the time of one product."""
+    columns = np.ascontiguousarray(V.T, dtype=A.dtype)
+    product = np.empty((len(A), len(columns)), order="F")
+    for place, column in enumerate(columns):
+        product[:, place] = A @ column
+    return product
+
+
 def divided(rows: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
     """Rows that stand class after class as views of each class."""
     ends = np.cumsum(counts).tolist()

@@ -17,6 +17,8 @@ from melm.data.spread import Spread
 from melm.data.whitening import FLOOR, Whitening, lift, whiten
 from melm.typing import Array, Matrix
 
+MOST_ROUNDED = 1e3  # norm of a projection of standardized features, up to which rounded ones are good to five digits
+
 
 @dataclass(frozen=True)
 class Reduction:
@@ -155,6 +157,15 @@ class Problem:
             mixture=None,
         )
         return replace(self, rows=replace(self.rows, weights=list(weights)), whitening=whitening)
+
+    def rounded(self) -> Problem:
+        """The same to some digits less, which is quicker; itself where small differences of features count for much."""
+        to_features = self.whitening.to_features
+        largest = np.sqrt(np.abs(to_features).sum(axis=0).max() * np.abs(to_features).sum(axis=1).max())
+        if self.everything is not None or largest > MOST_ROUNDED:
+            return self
+        whitening = replace(self.whitening, to_features=to_features.astype(np.float32))
+        return replace(self, rows=self.rows.rounded(), whitening=whitening)
 
     @property
     def n_dimensions(self) -> int:

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from melm.data.blocks import times
 from melm.data.covariance import CovarianceKind
 from melm.data.labeled import Labeled, check_components, check_option, check_positive
 from melm.data.problem import Problem
@@ -92,13 +93,13 @@ class WhitenedDivergence:
         to_features = self.problem.whitening.to_features
         if smoothed is not None:
             features = self.problem.rows.pull_back(gradient.together)
-            return value, to_features.T @ features + 2 * (smoothed @ gradient.smoothing).sum(axis=0)
+            return value, times(to_features.T, features) + 2 * (smoothed @ gradient.smoothing).sum(axis=0)
         for own, z, shares, slope, (share, _) in zip(
             gradient.rows, Z, self._shares, gradient.smoothing, self._mixture, strict=True
         ):
             own += 2 * share * shares[:, None] * ((z - shares @ z) @ slope)
         noise = np.tensordot(self._mixture[:, 1], gradient.smoothing, 1)
-        return value, to_features.T @ (self.problem.rows.pull_back(gradient.together) + 2 * F @ noise)
+        return value, times(to_features.T, self.problem.rows.pull_back(gradient.together) + 2 * F @ noise)
 
     def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array], Array, Array | None]:
         """Every pair with the potentials that hold it, the projected rows, V as a projection of features (d, k).
@@ -106,7 +107,7 @@ class WhitenedDivergence:
         And the smoothing matrices times V (C, r, k); None where the smoothing comes from the projected rows.
         """
         self.n_evaluations += 1
-        F = self.problem.whitening.to_features @ V
+        F = times(self.problem.whitening.to_features, V)
         Z = self.problem.rows.project(F)
         if self._by_rows:
             return self._potentials(Z, self._smoothing_by_rows(Z, F)), Z, F, None

@@ -41,7 +41,7 @@ from melm.typing import Array
 
 GENEROSITY = 2  # how many times the gain of the best another optimum may be expected to make on all rows
 MISLED = 0.05  # share of the divergence: optima of a sample that gain more on all rows were accidents of the sample
-COARSE_TOLERANCE = 100  # times the tolerance of the last climb: far below the noise of sampling
+COARSE_TOLERANCE = 1000  # times the tolerance of the last climb: far below the noise of sampling
 COARSE_POTENTIALS = 1e-5  # relative to their peak: divergences to 1e-6, at half the cost of those to ten digits
 HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
 SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
@@ -177,7 +177,8 @@ class Search:
         if n_sampled is not None:
             problem = sample(problem, n_sampled, self.seed)
         tolerance, potentials = self.tolerance, SPECTRAL_TOLERANCE
-        if arguments["coarse"]:
+        if arguments.get("coarse"):
+            problem = problem.rounded()
             tolerance, potentials = COARSE_TOLERANCE * tolerance, COARSE_POTENTIALS
         objective = divergence_on(problem, self.n_components, arguments["gamma"], self.form, potentials)
         end = climb(

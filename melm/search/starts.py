@@ -7,6 +7,7 @@ features.
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh
 
 from melm.data.projection import orthonormalize
 from melm.data.whitening import Whitening
@@ -30,11 +31,17 @@ def _by_means(whitening: Whitening, n_components: int) -> Array:
     contrast = np.square(whitening.covariances - np.eye(means.shape[1])).sum(axis=0)
     directions = np.linalg.svd(means - means.mean(axis=0))[2][: len(means) - 1].T  # (r, <= C - 1)
     remaining = np.eye(means.shape[1]) - directions @ directions.T
-    others = np.linalg.eigh(remaining @ contrast @ remaining)[1][:, ::-1]
+    others = _leading(remaining @ contrast @ remaining, n_components)
     return orthonormalize(np.hstack([directions, others])[:, :n_components])
 
 
 def _by_spread(covariance: Array, n_components: int) -> Array:
     """Principal components of one class: where it is wide and the others, by whitening, are narrow."""
-    components: Array = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
-    return components
+    return _leading(covariance, n_components)
+
+
+def _leading(matrix: Array, n_components: int) -> Array:
+    """Eigenvectors of a symmetric matrix with the largest eigenvalues, largest first; the others are not computed."""
+    size = len(matrix)
+    vectors: Array = eigh(matrix, subset_by_index=(max(0, size - n_components), size - 1))[1][:, ::-1]
+    return vectors

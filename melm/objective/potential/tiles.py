@@ -23,6 +23,7 @@ Piece: TypeAlias = tuple[int, slice]  # rows of one class, by its place among th
 
 BLOCK_ROWS = 2**16  # spread in one call
 BLOCK_POINTS = 2**21  # of tiles that are held at once: 32 MiB
+KERNEL_TOLERANCE = 0.1  # times the tolerance: the spreading of rows is not to add to it
 SAMPLES = 16  # of the spreading kernel between neighboring lattice points
 
 
@@ -34,11 +35,11 @@ class Tiles:
 
     def __init__(self, rows: Sequence[Array], basis: Array, shift: Array, modes: Modes, tolerance: float) -> None:
         self._rows, self._basis, self._shift = rows, basis, shift[:, None]
-        self._tolerance = max(tolerance, 1e-14)
+        self._tolerance = max(KERNEL_TOLERANCE * tolerance, 1e-14)
         self._shape = tile(modes)
         n_chunks = min(len(rows), -(-len(rows) * int(np.prod(self._shape)) // BLOCK_POINTS))
         self._n_tiles = -(-len(rows) // n_chunks)
-        self._held = (slice(None), *np.ix_(*(index.ravel().astype(np.intp) for index in self.indices(modes))))
+        self._held: Any = (slice(None), *np.ix_(*(index.ravel().astype(np.intp) for index in self.indices(modes))))
         signed = [
             _kernel_spectrum(self._tolerance, size, m, len(modes)) for m, size in zip(modes, self._shape, strict=True)
         ]

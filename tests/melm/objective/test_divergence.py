@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_iris
 
 import melm
 from melm.data.labeled import Labeled
@@ -137,7 +137,9 @@ def test_far_rows_change_neither_accuracy_nor_form(k: int) -> None:
     X[5] *= -3e4
     V = projection(4, k)
     exact = melm.Divergence(X, y, n_components=k, form="exact").value_and_gradient(V)
-    ours = melm.Divergence(X, y, n_components=k, form="spectral").value_and_gradient(V)
+    # Rows and smoothing pull with ten thousand times what is left of their difference, and so do the errors of a grid.
+    spectral = melm.Divergence(X, y, n_components=k, form="spectral", spectral_tolerance=1e-9)
+    ours = spectral.value_and_gradient(V)
     assert ours[0] == pytest.approx(exact[0], rel=1e-7)
     np.testing.assert_allclose(ours[1] * 1e4, exact[1] * 1e4, atol=1e-3 * max(1, np.abs(exact[1] * 1e4).max()))
 
@@ -155,24 +157,9 @@ def test_classes_of_very_different_spread() -> None:
     np.testing.assert_allclose(ours[1], exact[1], atol=1e-5 * np.abs(exact[1]).max())
 
 
-def test_ten_classes_share_their_characteristic_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    from melm.objective.potential.transform import Separable, Spectrum
-
-    X, y = load_digits(return_X_y=True)
-    calls = []
-    forward = Separable.forward
-
-    def counted(self: Separable, shares: Array) -> Spectrum:
-        calls.append(1)
-        return forward(self, shares)
-
-    monkeypatch.setattr(Separable, "forward", counted)
-    melm.Divergence(X, y, form="spectral").value_and_gradient(projection(64, 2))
-    assert len(calls) == 10
-
-
-def test_all_classes_of_a_grid_share_the_plans_of_their_transforms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_classes_of_a_grid_are_spread_and_interpolated_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = mixture([40, 50, 60, 45, 55], 6)
+    melm.Divergence(X, y, n_components=3, form="spectral").value_and_gradient(projection(6, 3))
     made = []
     plan = finufft.Plan
 

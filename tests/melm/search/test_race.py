@@ -72,11 +72,31 @@ def by_start(heights: list[float]) -> Answer:
     return lambda unit, _: heights[unit.arguments["start"]]
 
 
-def test_small_data_sets_are_raced_whole() -> None:
-    found, stages = drive(search(6).plan(39_999, 1.0), by_start([3, 1, 2, 5, 4, 0.5]))
+def test_small_data_sets_are_raced_in_full_accuracy() -> None:
+    found, stages = drive(search(6).plan(512, 1.0), by_start([3, 1, 2, 5, 4, 0.5]))
     assert [stage.name for stage in stages] == ["start", "polish"]
+    assert not any(unit.arguments["coarse"] for stage in stages for unit in stage.units)
+    assert [start.n_rows for start in found.in_order()] == [512] * 6
+
+
+def test_beyond_them_all_rows_are_raced_twice_with_coarse_potentials() -> None:
+    found, stages = drive(search(6).plan(39_999, 1.0), by_start([3, 2, 1, 5, 4, 0.5]))
+    coarse = ["start", "race", "polish"]
+    assert [stage.name for stage in stages] == [*coarse, "judge in full accuracy", "polish in full accuracy"]
+    assert {stage.name for stage in stages for unit in stage.units if unit.arguments["coarse"]} == set(coarse)
     assert not any("n_sampled" in unit.arguments for stage in stages for unit in stage.units)
+    starts = [[unit.arguments["start"] for unit in stage.units] for stage in stages]
+    assert starts == [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4], [0, 1, 3, 4], [0, 1, 3, 4], [3]]
     assert [start.n_rows for start in found.in_order()] == [39_999] * 6
+    assert [start.index for start in found.judged()] == [0, 1, 3, 4]
+    names = [unit.name for stage in stages for unit in stage.units]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("change", [{"form": "exact"}, {"n_components": 4}])
+def test_potentials_over_pairs_are_always_in_full_accuracy(change: dict[str, Any]) -> None:
+    _, stages = drive(replace(search(3), **change).plan(5_000, 1.0), by_start([3, 1, 2]))
+    assert [stage.name for stage in stages] == ["start", "polish"]
 
 
 def test_without_a_race_every_start_converges_on_all_rows() -> None:
