@@ -1,7 +1,8 @@
 """The regularized search as a plan: every path on all rows and on the training part of inner folds, then the choice.
 
 All paths are one stage, those on all rows first: whoever cuts it short has projections, if not yet the choice among
-them. Larger data sets are searched and judged on a sample; what was chosen there climbs on, over all rows.
+them. Larger data sets are searched and judged on a sample; what was chosen there climbs on, over all rows. Of very
+many rows one fold is enough to judge.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from melm.search.recording import Recording
 from melm.typing import Array
 
 FOLDS = 5
+ENOUGH = 100  # held-out rows of each class, from which one fold can choose where rows are many
 POLISH_SHARE = 0.1  # of the work, where there is a sample
 
 
@@ -128,10 +130,13 @@ class Regularization:
         selection = select(resamples, data.codes, data.groups)
         groups = None if data.groups is None else data.groups[selection.rows]
         rarest = _rarest(selection.codes, groups)
-        n_folds = min(FOLDS, rarest)
-        if n_folds < 2:
-            return []
-        folds = [Fold(index, n_folds, self.path.seed) for index in range(n_folds)]
+        n_parts = -(-len(selection.rows) // SAMPLE_ROWS)
+        if n_parts > FOLDS and rarest >= ENOUGH * n_parts:
+            # One part has as many rows as all candidates are found on: more folds would only cost more.
+            folds = [Fold(0, n_parts, self.path.seed)]
+        else:
+            n_folds = min(FOLDS, rarest)
+            folds = [Fold(index, n_folds, self.path.seed) for index in range(n_folds)] if n_folds > 1 else []
         shown = [selection.codes[fold.split(selection.codes, groups)[0]] for fold in folds]
         return [fold for fold, codes in zip(folds, shown, strict=True) if len(np.unique(codes)) == len(data.classes)]
 
