@@ -22,7 +22,7 @@ from melm.search.climb import RACE_EVALUATIONS
 from melm.search.path import ITERATIONS, RIDGES, SAMPLE_ROWS
 from melm.search.preview import Preview, preview
 from melm.search.race import CLIMB_EVALUATIONS, POLISH_EVALUATIONS
-from melm.search.regularization import FOLDS
+from melm.search.regularization import FOLDS, inner_folds
 from melm.search.sample import sample_sizes
 
 PATH_EVALUATIONS = 300  # typical of a unit that climbs a path,
@@ -85,7 +85,8 @@ class MelmMethod(Method[MelmParameters]):
             sampled = [max(round(share * count), 1) for count in counts]
             on_all = max(ITERATIONS) * self._evaluation(parameters, counts, n_features) if share < 1 else 0.0
             path = PATH_EVALUATIONS * self._evaluation(parameters, sampled, n_features)
-            return self.n_units(parameters) * path + on_all
+            n_judging, _ = inner_folds(sum(counts), min(counts))
+            return (1 + n_judging) * self.n_starts(parameters) * path + on_all
         *samples, n_rows = sample_sizes(sum(counts))
         sizes = [*samples, n_rows]
         n_evaluations = [parameters.n_starts * (RACE_EVALUATIONS + POLISH_EVALUATIONS)]

@@ -130,13 +130,8 @@ class Regularization:
         selection = select(resamples, data.codes, data.groups)
         groups = None if data.groups is None else data.groups[selection.rows]
         rarest = _rarest(selection.codes, groups)
-        n_parts = -(-len(selection.rows) // SAMPLE_ROWS)
-        if n_parts > FOLDS and rarest >= ENOUGH * n_parts:
-            # One part has as many rows as all candidates are found on: more folds would only cost more.
-            folds = [Fold(0, n_parts, self.path.seed)]
-        else:
-            n_folds = min(FOLDS, rarest)
-            folds = [Fold(index, n_folds, self.path.seed) for index in range(n_folds)] if n_folds > 1 else []
+        n_judging, n_parts = inner_folds(len(selection.rows), rarest)
+        folds = [Fold(index, n_parts, self.path.seed) for index in range(n_judging)]
         shown = [selection.codes[fold.split(selection.codes, groups)[0]] for fold in folds]
         return [fold for fold, codes in zip(folds, shown, strict=True) if len(np.unique(codes)) == len(data.classes)]
 
@@ -194,6 +189,18 @@ class Regularization:
         climbed = Recording(objective, arguments, should_stop)
         (V,) = follow(climbed, arguments["projection"], [arguments["n_iterations"]], scale, self.path.tolerance)
         return {"projection": V, "n_evaluations": climbed.n_evaluations, "stopping_reason": "converged"}
+
+
+def inner_folds(n_rows: int, rarest: int) -> tuple[int, int]:
+    """How many folds judge, of how many parts that the rows are divided into; none where rows are too few.
+
+    Of very many rows one part has as many as all candidates are found on: more folds would only cost more.
+    """
+    n_parts = -(-n_rows // SAMPLE_ROWS)
+    if n_parts > FOLDS and rarest >= ENOUGH * n_parts:
+        return 1, n_parts
+    n_folds = min(FOLDS, rarest)
+    return (n_folds, n_folds) if n_folds > 1 else (0, 0)
 
 
 def _run_all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
