@@ -40,6 +40,7 @@ def write_page(results: Results, divergences: Mapping[str, Array]) -> str:
         published_separability=beside_published(results, "separability"),
         published_pipeline=beside_published(results, "pipeline"),
         strict_held_out=scores(results, "held-out", "strict"),
+        n_folds=n_folds(results, results.data_sets, ENTRANTS),
         held_out_gains=gains(results, "held-out", ROOMY),
         starts=starts(divergences),
     )
@@ -156,6 +157,13 @@ def gains(results: Results, table: TableName, data_sets: Sequence[str], entrants
             mean = _signed(float(np.mean(list(differences.values()))))
             rows.append([entrant.name, *counts, mean, f"{_signed(differences[worst])} {worst}", f"{found.p_value:.3f}"])
     return markdown(["default against", "better", "equal", "worse", "mean difference", "lowest", "p"], rows)
+
+
+def n_folds(results: Results, data_sets: Sequence[str], entrants: Sequence[Entrant]) -> str:
+    """How many folds of new rows were run."""
+    places = [Place("held-out", "strict", name, entrant.name) for name in data_sets for entrant in entrants]
+    counts = {len(scores) for place in places if (scores := results.scores(place)) is not None}
+    return " or ".join(map(str, sorted(counts)))
 
 
 def beside_published(results: Results, table: TableName) -> str:

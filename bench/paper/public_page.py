@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 
 from bench.paper.entrants import PUBLIC_ENTRANTS
-from bench.paper.page import NOT_RUN, gains, markdown, number
+from bench.paper.page import NOT_RUN, gains, markdown, n_folds, number
 from bench.paper.public_data import PUBLIC
 from bench.paper.results import Place, Results
 from bench.paper.tasks import Labels, TableName
@@ -21,7 +21,7 @@ def write_public_page(results: Results) -> str:
     more = [name for name in PUBLIC if name not in two]
     return Template(TEXT.read_text()).substitute(
         data_sets=data_sets(),
-        n_folds=n_folds(results),
+        n_folds=n_folds(results, list(PUBLIC), PUBLIC_ENTRANTS),
         held_out_of_two=table(results, "held-out", two),
         held_out_of_more=table(results, "held-out", more),
         gains_of_two=gains(results, "held-out", two, PUBLIC_ENTRANTS),
@@ -38,17 +38,6 @@ def data_sets() -> str:
         for name, each in PUBLIC.items()
     ]
     return markdown(["", "question", "rows", "features", "classes", "package"], rows)
-
-
-def n_folds(results: Results) -> str:
-    """How many folds of new rows were run."""
-    counts = {
-        len(scores)
-        for name in PUBLIC
-        for entrant in PUBLIC_ENTRANTS
-        if (scores := results.scores(Place("held-out", "strict", name, entrant.name))) is not None
-    }
-    return " or ".join(map(str, sorted(counts)))
 
 
 def table(results: Results, name: TableName, data_sets: Sequence[str], labels: Labels = "true") -> str:

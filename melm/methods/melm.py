@@ -26,7 +26,7 @@ from melm.search.path import ITERATIONS, RIDGES, SAMPLE_ROWS
 from melm.search.path import RACE_EVALUATIONS as PATH_RACE_EVALUATIONS
 from melm.search.preview import Preview, preview
 from melm.search.race import CLIMB_EVALUATIONS, POLISH_EVALUATIONS
-from melm.search.regularization import FOLDS
+from melm.search.regularization import FOLDS, inner_folds
 from melm.search.sample import sample_sizes
 
 PATH_EVALUATIONS = 260  # typical of a unit that climbs a path, beside its race,
@@ -56,23 +56,25 @@ TEXTS = defaultdict(str, _parameters_of(MELM))  # python -OO leaves docstrings o
 class MelmParameters(Parameters):
     """Of a MELM fit. Names, defaults and texts are those of the estimator."""
 
-    n_components: int = Field(2, ge=1, description=TEXTS["n_components"])
+    n_components: int = Field(default=2, ge=1, description=TEXTS["n_components"])
     gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(  # type: ignore[assignment]
         1.0, description=TEXTS["gamma"]
     )
-    n_starts: int = Field(16, ge=1, description=TEXTS["n_starts"])
-    covariance: Literal["ledoit_wolf", "empirical"] = Field("ledoit_wolf", description=TEXTS["covariance"])
-    regularization: Literal["path"] | None = Field("path", description=TEXTS["regularization"])
-    objective: Literal["auto", "divergence", "posterior"] = Field("auto", description=TEXTS["objective"])
+    n_starts: int = Field(default=16, ge=1, description=TEXTS["n_starts"])
+    covariance: Literal["ledoit_wolf", "empirical"] = Field(default="ledoit_wolf", description=TEXTS["covariance"])
+    regularization: Literal["path"] | None = Field(default="path", description=TEXTS["regularization"])
+    objective: Literal["auto", "divergence", "posterior"] = Field(default="auto", description=TEXTS["objective"])
     ridge: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = Field(
-        "auto", description=TEXTS["ridge"]
+        default="auto", description=TEXTS["ridge"]
     )
     select_start_by: Literal["divergence", "balanced_accuracy"] = Field(
-        "divergence", description=TEXTS["select_start_by"]
+        default="divergence", description=TEXTS["select_start_by"]
     )
-    priors: Literal["balanced", "empirical"] | list[Share] = Field("balanced", description=TEXTS["priors"])
-    max_iterations: Annotated[int, Field(ge=1)] | Literal["auto"] = Field("auto", description=TEXTS["max_iterations"])
-    tolerance: PositiveNumber = Field(1e-7, description=TEXTS["tolerance"])
+    priors: Literal["balanced", "empirical"] | list[Share] = Field(default="balanced", description=TEXTS["priors"])
+    max_iterations: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        default="auto", description=TEXTS["max_iterations"]
+    )
+    tolerance: PositiveNumber = Field(default=1e-7, description=TEXTS["tolerance"])
 
 
 class MelmMethod(Method[MelmParameters]):
@@ -100,7 +102,8 @@ class MelmMethod(Method[MelmParameters]):
             share = min(1.0, SAMPLE_ROWS / sum(counts))
             sampled = [max(round(share * count), 1) for count in counts]
             on_all = max(ITERATIONS) * self._evaluation(parameters, counts, n_features) if share < 1 else 0.0
-            n_units = self.n_units(parameters)
+            n_judging, _ = inner_folds(sum(counts), min(counts))
+            n_units = (1 + n_judging) * self.n_starts(parameters)
             n_races = 0 if len(counts) == 2 else n_units // (len(RIDGES) if parameters.ridge == "auto" else 1)
             n_sampled = n_units * PATH_EVALUATIONS + n_races * parameters.n_starts * PATH_RACE_EVALUATIONS
             return n_sampled * self._evaluation(parameters, sampled, n_features) + on_all

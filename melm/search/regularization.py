@@ -1,7 +1,8 @@
 """The regularized search as a plan: every path on all rows and on the training part of inner folds, then the choice.
 
 All paths are one stage, those on all rows first: whoever cuts it short has projections, if not yet the choice among
-them. Larger data sets are searched and judged on a sample; what was chosen there climbs on, over all rows.
+them. Larger data sets are searched and judged on a sample; what was chosen there climbs on, over all rows. Of very
+many rows one fold is enough to judge.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from melm.search.recording import Climbable, Recording
 from melm.typing import Array
 
 FOLDS = 5
+ENOUGH = 100  # held-out rows of each class, from which one fold can choose where rows are many
 POLISH_SHARE = 0.1  # of the work, where there is a sample
 
 
@@ -130,10 +132,8 @@ class Regularization:
         selection = data.select(resamples)
         groups = None if data.groups is None else data.groups[selection.rows]
         rarest = _rarest(selection.codes, groups)
-        n_folds = min(FOLDS, rarest)
-        if n_folds < 2:
-            return []
-        folds = [Fold(index, n_folds, self.path.seed) for index in range(n_folds)]
+        n_judging, n_parts = inner_folds(len(selection.codes), rarest)
+        folds = [Fold(index, n_parts, self.path.seed) for index in range(n_judging)]
         shown = [data.select((*resamples, fold)).codes for fold in folds]
         return [fold for fold, codes in zip(folds, shown, strict=True) if len(np.unique(codes)) == len(data.classes)]
 
@@ -194,6 +194,18 @@ class Regularization:
         climbed = Recording(objective, arguments, should_stop)
         (V,) = follow(climbed, arguments["projection"], [arguments["n_iterations"]], scale, self.path.tolerance)
         return {"projection": V, "n_evaluations": climbed.n_evaluations, "stopping_reason": "converged"}
+
+
+def inner_folds(n_rows: int, rarest: int) -> tuple[int, int]:
+    """How many folds judge, of how many parts that the rows are divided into; none where rows are too few.
+
+    Of very many rows one part has as many as all candidates are found on: more folds would only cost more.
+    """
+    n_parts = -(-n_rows // SAMPLE_ROWS)
+    if n_parts > FOLDS and rarest >= ENOUGH * n_parts:
+        return 1, n_parts
+    n_folds = min(FOLDS, rarest)
+    return (n_folds, n_folds) if n_folds > 1 else (0, 0)
 
 
 def _run_all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:

@@ -167,6 +167,27 @@ def test_large_data_are_chosen_on_a_sample_and_climbed_on_all_rows(monkeypatch: 
     assert [(stage.name, stage.n_rows) for stage in search.stages] == [("path", 60), ("polish", 250)]
 
 
+@pytest.mark.parametrize(("sizes", "folds"), [([300, 260], 1), ([300, 40], 5)], ids=["enough", "a rare class"])
+def test_of_very_many_rows_one_fold_judges_as_many_as_were_searched(
+    sizes: list[int], folds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("melm.search.path.SAMPLE_ROWS", 80)
+    monkeypatch.setattr("melm.search.regularization.SAMPLE_ROWS", 80)
+    monkeypatch.setattr("melm.search.regularization.ENOUGH", 10)
+    data = Labeled.check(*mixture(sizes, 5))
+    judged: list[int] = []
+
+    def run_stage(stage: Stage) -> list[Result]:
+        results = [run_unit("melm", data, checked, unit) for unit in stage.units]
+        judged.extend(len(result["log_posteriors"]) for result in results if "log_posteriors" in result)
+        return results
+
+    checked = METHODS["melm"].Parameters.model_validate(QUICK | {"max_iterations": 4})
+    assert chosen(run_plan(plan_fit("melm", data, checked), run_stage)).folds == folds
+    assert len(judged) == folds
+    assert max(judged) <= 80
+
+
 def informative(n_rows: int, n_features: int, n_informative: int = 8) -> tuple[Array, npt.NDArray[np.intp]]:
     """Rows of which the first few features alone tell the classes apart."""
     codes = np.arange(n_rows) % 2
