@@ -20,8 +20,8 @@ from service.settings import ServiceSettings
 from worker.store.errors import SettingsError
 
 SHUTDOWN_SECONDS = 5  # waiting and streaming clients come back by themselves
-# Of several processes, one that gives no sign for so long is killed. It gives none while it imports its modules, which may
-# take half a minute on a busy machine: with less it would be killed and started again for ever.
+# Of several processes, one that gives no sign for so long is killed. It gives none while it imports its modules, 
+# which takes half a minute on a busy machine.
 HEALTH_SECONDS = 60
 
 
