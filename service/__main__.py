@@ -20,6 +20,9 @@ from service.settings import ServiceSettings
 from worker.store.errors import SettingsError
 
 SHUTDOWN_SECONDS = 5  # waiting and streaming clients come back by themselves
+# Of several processes, one that gives no sign for so long is killed. It gives none while it imports its modules, 
+# which takes half a minute on a busy machine.
+HEALTH_SECONDS = 60
 
 
 def main() -> None:
@@ -43,6 +46,7 @@ def main() -> None:
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            timeout_worker_healthcheck=HEALTH_SECONDS,
         )
 
 
