@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from melm.data.beyond_memory import by_block, is_beyond_memory, open_rows
+from melm.data.beyond_memory import by_block, is_beyond_memory, is_dask, open_rows
 from melm.data.covariance import CovarianceKind
 from melm.data.labeled import (
     Labeled,
@@ -28,15 +28,16 @@ from melm.data.labeled import (
     check_whole,
     counted,
 )
+from melm.data.labeled_blocks import LabeledBlocks
 from melm.data.taken import canonical
 from melm.density.projected import Priors, class_priors
 from melm.fitting import GAMMAS, Fitting, SelectStartBy
-from melm.local import Callback, Task, run_locally
+from melm.local import Callback, Done, Task, run_locally
 from melm.model import Model
 from melm.model import file as model_file
 from melm.model.file import ModelFileError
 from melm.objective.divergence import SPECTRAL_COMPONENTS, Form
-from melm.plan import Unit
+from melm.plan import RowsLost, Unit
 from melm.search.climb import StartResult, StoppingReason
 from melm.search.path import ITERATIONS, RIDGES, Path
 from melm.search.race import Search
@@ -94,6 +95,9 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Processes over which starts are spread. The result is the same, bit for bit.
+    warm_start : bool, default=False
+        Go on where the last fit of the same rows with the same parameters lost its rows, as when Dask's scheduler
+        ended. The result is that of a fit that was not cut off, bit for bit.
     callback : callable or None, default=None
         Called with a `Progress` after each unit of work; the fit ends with the best so far when it returns True.
 
@@ -149,6 +153,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         form: Form = "auto",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        warm_start: bool = False,
         callback: Callback | None = None,
     ) -> None:
         self.n_components = n_components
@@ -166,6 +171,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.form = form
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.callback = callback
 
     def fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -184,8 +190,16 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         def task(units: Sequence[Unit]) -> Task:
             return fitting.task(data, units, _never)
 
-        with threadpool_limits(1):
-            model, starts = run_locally(fitting.plan(data), task, self.n_jobs, self.callback)
+        fit_of = (repr(fitting), data.fingerprint if isinstance(data, LabeledBlocks) else None)
+        cut_off, before = self.__dict__.pop("_cut_off", (None, Done()))
+        done = before if self.warm_start and cut_off == fit_of else Done()
+        n_jobs = None if is_dask(X) else self.n_jobs  # rows of Dask are spread already
+        try:
+            with threadpool_limits(1):
+                model, starts = run_locally(fitting.plan(data), task, n_jobs, self.callback, done)
+        except RowsLost as lost:
+            self._cut_off = (fit_of, done)
+            raise RowsLost(f"{lost} With warm_start=True, a fit of the same rows goes on from there.") from lost
         self._adopt(model, starts)
         best = model.card.search and model.card.search.best_start
         if any(s.index == best and s.stopping_reason is StoppingReason.MAX_ITERATIONS for s in starts):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,8 +15,10 @@ from dask import array, dataframe
 from dask.delayed import Delayed, delayed
 
 from melm.data.row_blocks import Addable, RowBlock, add_in_pairs
+from melm.plan import RowsLost
 
 A = TypeVar("A", bound=Addable)
+LOST = ("CommClosedError", "KilledWorker")  # of distributed, which need not be installed
 
 BUNDLES = 128  # blocks are worked on by several in one task where there are more than so many
 
@@ -35,7 +39,8 @@ class DaskBlocks:
                 delayed(_add, pure=False)(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i]
                 for i in range(0, len(parts), 2)
             ]
-        (total,) = dask.compute(parts[0])
+        with _answering():
+            (total,) = dask.compute(parts[0])
         found: A = total
         return found
 
@@ -49,9 +54,22 @@ class DaskRows:
     feature_names: list[str] | None
 
 
-def is_dask(X: object) -> bool:
-    """Is it an array or a data frame of Dask?"""
-    return isinstance(X, array.Array | dataframe.DataFrame)
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Where Dask does not answer any more, the rows are lost."""
+    try:
+        yield
+    except (CancelledError, TimeoutError) as error:
+        raise RowsLost(f"Dask has lost the rows: {_sentence(error)}") from error
+    except Exception as error:
+        if type(error).__name__ not in LOST:
+            raise
+        raise RowsLost(f"Dask has lost the rows: {_sentence(error)}") from error
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says first."""
+    return f"{(str(error) or type(error).__name__).splitlines()[0].rstrip('.')}."
 
 
 def read(X: Any, y: Any) -> DaskRows:
@@ -73,8 +91,9 @@ def read(X: Any, y: Any) -> DaskRows:
     if len(rows) != len(labels):
         raise ValueError(f"X has {len(rows)} blocks and y {len(labels)}: rows and labels must be cut alike.")
     checked = [delayed(_check, pure=False)(*both, number) for number, both in enumerate(zip(rows, labels, strict=True))]
-    checked = list(dask.persist(*checked))
-    facts = dask.compute(*[delayed(_facts, pure=False)(part) for part in checked])
+    with _answering():
+        checked = list(dask.persist(*checked))
+        facts = dask.compute(*[delayed(_facts, pure=False)(part) for part in checked])
     sizes, known = [size for size, _ in facts], [labels for _, labels in facts]
     classes = np.unique(np.concatenate(known))
     if len(classes) < 2:

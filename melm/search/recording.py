@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from melm.plan import Result, Stopped
+from melm.plan import Result, RowsLost, Stopped
 from melm.typing import Array
 
 
@@ -34,7 +34,11 @@ class Recording:
         if self.n_evaluations == len(self._record):
             if self._should_stop():
                 raise Stopped({"evaluations": self._record})
-            self._record.append(self._objective.value_and_gradient(V))
+            try:
+                self._record.append(self._objective.value_and_gradient(V))
+            except RowsLost as lost:
+                lost.so_far = {"evaluations": self._record}
+                raise
         value, gradient = self._record[self.n_evaluations]
         self.n_evaluations += 1
         return value, gradient

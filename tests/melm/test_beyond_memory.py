@@ -1,9 +1,12 @@
 """MELM on rows beyond memory: the same bytes from memory, files and Dask, and clear words for what cannot be read."""
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -19,6 +22,9 @@ from melm import MELM
 from melm.data import beyond_memory
 from melm.data.labeled_blocks import LabeledBlocks
 from melm.data.row_blocks import ArrayBlocks
+from melm.local import Progress
+from melm.plan import RowsLost
+from tests.servers import wait_until
 
 N_ROWS, BLOCK = 6000, 1024
 NAMES = [f"x{j}" for j in range(4)]
@@ -143,6 +149,101 @@ def test_a_worker_that_dies_changes_no_byte(cluster: LocalCluster, in_memory: ME
     fitted = estimator(callback=kill).fit(rows, labels)
     assert killed
     assert fitted.projection_.tobytes() == in_memory.projection_.tobytes()
+
+
+class Unreliable:
+    """Blocks that are lost at some pass."""
+
+    def __init__(self, blocks: ArrayBlocks, last: float = np.inf) -> None:
+        self.blocks, self.last, self.n_passes = blocks, last, 0
+
+    @property
+    def n_features(self) -> int:
+        return self.blocks.n_features
+
+    def total(self, function: Any, *arguments: object) -> Any:
+        self.n_passes += 1
+        if self.n_passes > self.last:
+            raise RowsLost("The rows are lost.")
+        return self.blocks.total(function, *arguments)
+
+
+def test_a_fit_that_lost_its_rows_goes_on_where_it_was(
+    monkeypatch: pytest.MonkeyPatch, in_memory: MELM, X: Any, y: Any
+) -> None:
+    sizes = [min(BLOCK, N_ROWS - begin) for begin in range(0, N_ROWS, BLOCK)]
+    classes, codes = np.unique(y, return_inverse=True)
+    blocks = Unreliable(ArrayBlocks(X, codes.astype(np.int32), sizes))
+    monkeypatch.setattr("melm.estimator.is_beyond_memory", lambda _: True)
+    monkeypatch.setattr("melm.estimator.open_rows", lambda *_: LabeledBlocks.of(blocks, classes, NAMES, 0))
+    estimator().fit(X, y)
+    whole = blocks.n_passes
+    blocks.n_passes, blocks.last = 0, whole - 20
+    cut_off = estimator(warm_start=True)
+    with pytest.raises(RowsLost, match=r"are lost\. The search stood at 'start', with 2 of 3 units done and 1. evaluations"):
+        cut_off.fit(X, y)
+    blocks.n_passes, blocks.last = 0, np.inf
+    cut_off.fit(X, y)
+    assert blocks.n_passes <= 3 + 21
+    assert cut_off.projection_.tobytes() == in_memory.projection_.tobytes()
+    assert cut_off.divergence_ == in_memory.divergence_
+    blocks.n_passes, blocks.last = 0, whole - 20
+    with pytest.raises(RowsLost):
+        cut_off.fit(X, y)
+    blocks.n_passes, blocks.last = 0, np.inf
+    cut_off.set_params(gamma=0.9).fit(X, y)  # another fit, which begins at the beginning
+    assert blocks.n_passes > 30
+
+
+@pytest.fixture
+def start_cluster(tmp_path: Path) -> Iterator[Callable[[], tuple[Client, subprocess.Popen[bytes]]]]:
+    """Starts a scheduler and a worker as processes of their own."""
+    started: list[subprocess.Popen[bytes]] = []
+    clients: list[Client] = []
+
+    def start() -> tuple[Client, subprocess.Popen[bytes]]:
+        address = tmp_path / f"scheduler-{len(started)}.json"
+        python = [sys.executable, "-m", "distributed.cli"]
+        quiet = ["--no-dashboard", "--scheduler-file", str(address)]
+        scheduler = [f"{python[2]}.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+        worker = [f"{python[2]}.dask_worker", "--no-nanny", "--nthreads", "1", "--local-directory", str(tmp_path)]
+        for command in (scheduler, worker):
+            started.append(subprocess.Popen([*python[:2], *command, *quiet], stderr=subprocess.DEVNULL))
+        wait_until(address.exists)
+        client = Client(scheduler_file=str(address))
+        clients.append(client)
+        client.wait_for_workers(1)
+        return client, started[-2]
+
+    with dask.config.set({"distributed.comm.timeouts.connect": "60s"}):
+        yield start
+        for client in clients:
+            client.close(timeout=1)
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_the_scheduler_is_killed(start_cluster: Any, in_memory: MELM, X: Any, y: Any) -> None:
+    def open_rows() -> tuple[da.Array, da.Array]:
+        return da.from_array(X, chunks=(BLOCK, -1)), da.from_array(y, chunks=BLOCK)
+
+    client, scheduler = start_cluster()
+
+    def kill(_: object) -> None:
+        scheduler.kill()
+        scheduler.wait()
+
+    cut_off = estimator(warm_start=True, callback=kill)
+    with pytest.raises(
+        RowsLost, match=r"Dask has lost the rows: .* The search stood at 'start', with 1 of 3 units done"
+    ):
+        cut_off.fit(*open_rows())
+    client.close(timeout=1)
+    start_cluster()
+    begun: list[Progress] = []
+    cut_off.set_params(callback=begun.append).fit(*open_rows())
+    assert cut_off.projection_.tobytes() == in_memory.projection_.tobytes()
 
 
 def test_a_path_is_chosen_on_a_sample(folder: Path) -> None:
