@@ -74,9 +74,9 @@ def open_rows(X: Any, y: Any, seed: int) -> LabeledBlocks:
     if isinstance(X, np.memmap):
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and features.")
+        if np.shape(y) != (len(X),):
+            raise ValueError(f"X has {len(X)} rows, and y the shape {np.shape(y)}: one label for each row is expected.")
         codes, classes = check_labels(y)
-        if len(codes) != len(X):
-            raise ValueError(f"X has {len(X)} rows, y {len(codes)} labels.")
         blocks = ArrayBlocks(X, codes.astype(np.int32), block_sizes(*X.shape))
         return LabeledBlocks.of(blocks, classes, None, seed)
     check_extra("tables", "a fit of rows in files")
