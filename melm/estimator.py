@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from melm.data.beyond_memory import by_block, is_beyond_memory, is_dask, open_rows
+from melm.data.beyond_memory import by_block, check_features, is_beyond_memory, is_dask, open_rows
 from melm.data.covariance import CovarianceKind
 from melm.data.labeled import (
     Labeled,
@@ -309,7 +309,9 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     ) -> npt.NDArray[Any]:
         """What the model makes of rows; of rows of Dask lazily, and of files block by block."""
         if is_beyond_memory(X):
-            lazily: npt.NDArray[Any] = by_block(X, function, n_columns, getattr(self, "feature_names_in_", None))
+            names = getattr(self, "feature_names_in_", None)
+            check_features(X, self.n_features_in_, names)
+            lazily: npt.NDArray[Any] = by_block(X, function, n_columns, names)
             return lazily
         return function(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
 

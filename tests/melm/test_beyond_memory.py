@@ -434,6 +434,18 @@ def test_a_class_may_be_in_the_last_block_only_and_chunks_may_be_unknown(X: Any)
         assert np.asarray(fitted.transform(unknown)).shape == (1500, 2)
 
 
+def test_rows_of_other_features_are_refused(tmp_path: Path, folder: Path, in_memory: MELM, X: Any, y: Any) -> None:
+    with pytest.raises(ValueError, match="expected 4 features"):
+        in_memory.predict(da.from_array(X[:, :3]))
+    with pytest.raises(ValueError, match="no column 'x3' among 'x0', 'x1', 'x2'"):
+        in_memory.predict(dd.from_pandas(framed(X).drop(columns="x3"), npartitions=2))
+    with pytest.raises(ValueError, match="no column 'x0' among 'other'"):
+        in_memory.predict(write(tmp_path / "rows.parquet", other=[1.0]))
+    nameless = MELM(n_starts=1, regularization=None).fit(X[:200], y[:200])
+    with pytest.raises(ValueError, match="features have no names"):
+        nameless.predict(folder)
+
+
 def test_nothing_of_dask_is_imported_without_it(folder: Path) -> None:
     program = f"""
 import sys
