@@ -10,10 +10,11 @@ BIN := .venv/bin
 INSTALL := $(BIN)/pip install -qq --disable-pip-version-check
 RUNS := .venv/.runs
 READY := .venv/.ready
+DOCS := .venv/.docs
 PAGE := tests/service/web
 TESTS := $(BIN)/pytest -q -n $(PROCESSES) --dist loadgroup
 LOCK := $(BIN)/uv pip compile --quiet --no-config --universal --fork-strategy fewest --python-version 3.11 \
-	--generate-hashes --custom-compile-command "make lock" pyproject.toml
+	--generate-hashes --custom-compile-command "make lock"
 
 ATTACKS := tests/attack tests/browser/test_foreign_pages.py tests/browser/test_hostile_model.py tests/service/security \
 	tests/service/operation/test_supervisor.py tests/service/operation/test_connections.py tests/melm/command/test_terminal.py
@@ -21,7 +22,7 @@ ATTACKS := tests/attack tests/browser/test_foreign_pages.py tests/browser/test_h
 # Compiled modules are wanted: without them every process starts many times slower.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test test-all containers pythons faults fuzz load lint format bench paper audit attack lock clean
+.PHONY: help up test test-all containers pythons faults fuzz load lint format bench paper audit attack docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -77,6 +78,12 @@ format: $(READY) ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
+docs: $(DOCS) ## Build the documentation into build/docs: runs the examples, checks the links
+	@rm -rf docs/api
+	@$(BIN)/sphinx-build --builder html --jobs auto --fail-on-warning --quiet $(ARGS) docs build/docs
+	@$(BIN)/python docs/checks.py build/docs
+	@echo "Open build/docs/index.html"
+
 bench: $(READY) ## Measure speed and write bench/README.md
 	@$(BIN)/python -m bench $(ARGS)
 
@@ -89,11 +96,12 @@ audit: $(READY) ## Ask whether the pinned versions have known vulnerabilities; n
 		|| { echo "The pinned versions are not known to be sound: the lines above say what was found, or who could not be asked."; exit 1; }
 
 lock: $(READY) ## Compile the lock files anew from pyproject.toml (ARGS=--upgrade takes newer versions)
-	@$(LOCK) --output-file requirements.txt $(ARGS) --extra service
-	@$(LOCK) --output-file requirements-dev.txt $(ARGS) --extra dev --constraint requirements.txt
+	@$(LOCK) --output-file requirements.txt $(ARGS) --extra service pyproject.toml
+	@$(LOCK) --output-file requirements-dev.txt $(ARGS) --extra dev --constraint requirements.txt pyproject.toml
+	@$(LOCK) --output-file docs/requirements.txt $(ARGS) --group docs --constraint requirements-dev.txt
 
 clean: ## Remove .venv and all caches; data of "make up" stays
-	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist docs/gallery docs/api .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(PAGE)/node_modules/.ready: $(PAGE)/package-lock.json
@@ -112,4 +120,9 @@ $(RUNS): pyproject.toml requirements.txt
 $(READY): $(RUNS) requirements-dev.txt
 	@echo "Adding the tools of requirements-dev.txt to .venv (once; a minute)"
 	@$(INSTALL) --require-hashes --requirement requirements-dev.txt
+	@touch $@
+
+$(DOCS): $(READY) docs/requirements.txt
+	@echo "Adding Sphinx and what docs/requirements.txt names to .venv (once)"
+	@$(INSTALL) --require-hashes --requirement docs/requirements.txt
 	@touch $@

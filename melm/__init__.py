@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from melm.data.covariance import CovarianceKind as Covariance
     from melm.estimator import MELM
+    from melm.model import Model
+    from melm.model.display import ProjectionDisplay, plot
     from melm.objective.divergence import Divergence, divergence
 
     __version__: str
 
-__all__ = ["MELM", "Covariance", "Divergence", "__version__", "divergence"]
+__all__ = ["MELM", "Covariance", "Divergence", "Model", "ProjectionDisplay", "__version__", "divergence", "plot"]
 
 _HOMES = {
     "MELM": ("melm.estimator", "MELM"),
     "Covariance": ("melm.data.covariance", "CovarianceKind"),
     "Divergence": ("melm.objective.divergence", "Divergence"),
+    "Model": ("melm.model", "Model"),
+    "ProjectionDisplay": ("melm.model.display", "ProjectionDisplay"),
+    "plot": ("melm.model.display", "plot"),
     "divergence": ("melm.objective.divergence", "divergence"),
 }
 

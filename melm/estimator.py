@@ -5,12 +5,15 @@ from __future__ import annotations
 import pathlib
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from os import PathLike
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from melm.data.beyond_memory import by_block, check_features, is_beyond_memory, is_dask, open_rows
 from melm.data.covariance import CovarianceKind
+from melm.data.frames import Columns, is_frame, is_table, read_rows, read_training
 from melm.data.labeled import (
     Labeled,
     check_components,
@@ -31,20 +35,35 @@ from melm.data.labeled import (
 from melm.data.labeled_blocks import LabeledBlocks
 from melm.data.taken import canonical
 from melm.density.projected import Priors, class_priors
+from melm.evidence.ceiling import run_ceiling
+from melm.evidence.resampling import plan_evidence
+from melm.evidence.validation import Validation
+from melm.evidence.verdict import judge_card, with_verdict
 from melm.fitting import GAMMAS, Fitting, SelectStartBy
-from melm.local import Callback, Done, Task, run_locally
+from melm.local import Callback, Done, Task, Tasks, progress_bar, run_locally
 from melm.model import Model
 from melm.model import file as model_file
+from melm.model.card import Verdict
+from melm.model.display import plot
 from melm.model.file import ModelFileError
 from melm.objective.divergence import SPECTRAL_COMPONENTS, Form
-from melm.plan import RowsLost, Unit
+from melm.plan import Plan, Resamples, Result, RowsLost, Unit
 from melm.search.climb import StartResult, StoppingReason
 from melm.search.path import ITERATIONS, RIDGES, Path
 from melm.search.race import Search
 from melm.search.regularization import Regularization
-from melm.typing import Array, Matrix
+from melm.tables.encoding import Encoder
+from melm.tables.roles import Proposal
+from melm.tables.rows import shown
+from melm.typing import Array, Matrix, never
+
+T = TypeVar("T")
 
 MAX_ITERATIONS = 1000  # without a path
+DESCRIBED = (  # parameters that a card names, as those of every method
+    *("gamma", "covariance", "priors", "n_components", "n_starts", "regularization", "objective", "ridge"),
+    *("select_start_by", "max_iterations", "tolerance"),
+)
 
 
 class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -92,28 +111,45 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         it.
     form : {"auto", "exact", "spectral"}, default="auto"
         How the divergence is computed: over all pairs of rows, over frequencies, or whichever is cheaper.
+    columns : "auto", None or mapping of str to str, default="auto"
+        What the columns of a DataFrame (pandas, polars, pyarrow) are for. With "auto", a DataFrame with text,
+        categories, dates or missing values is read as the service reads a table: every column gets a role, and what
+        is no number is encoded, inside the folds too. Arrays, and DataFrames of nothing but numbers, are taken as
+        they are. A mapping sets roles by name, or by a pattern such as `q*`: "numeric", "categorical", "time", "id",
+        "group", "weight", "info" or "ignore"; the other columns are as with "auto". None takes nothing but numbers.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Processes over which starts are spread. The result is the same, bit for bit.
     warm_start : bool, default=False
         Go on where the last fit of the same rows with the same parameters lost its rows, as when Dask's scheduler
         ended. The result is that of a fit that was not cut off, bit for bit.
+    verbose : bool, default=False
+        Show a progress bar with the stage, the folds and the time that is left.
     callback : callable or None, default=None
         Called with a `Progress` after each unit of work; the fit ends with the best so far when it returns True.
 
     Attributes
     ----------
     projection_ : ndarray of shape (n_features, n_components), orthonormal
+        With a row for each of `features_`.
     offset_ : ndarray of shape (n_features,)
-        The mean of the training rows; `transform` is (X - offset_) @ projection_.
+        The mean of the training rows; `transform` is ``(X - offset_) @ projection_``.
     divergence_ : float
     gamma_ : float
     classes_ : ndarray of shape (n_classes,)
     starts_ : list of StartResult
     model_ : Model
         The same as one immutable object, with its card.
+    verdict_ : Verdict
+        What can be relied on. It takes held-out rows: `MELM().fit(X, y).validate(X, y).verdict_`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has column names
+    columns_ : dict of str to Proposal, or None
+        Where a DataFrame was read as a table: the role of each column, and the reason.
+    encoder_ : Encoder or None
+        What turns rows of such a table into numbers: medians, categories, parts of dates.
+    features_ : ndarray of str of shape (n_encoded_features,)
+        What the rows of `projection_` stand for. They are the columns of X, but where there is an `encoder_`.
 
     Notes
     -----
@@ -151,9 +187,11 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         max_iterations: int | Literal["auto"] = "auto",
         tolerance: float = 1e-7,
         form: Form = "auto",
+        columns: Columns = "auto",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        verbose: bool = False,
         callback: Callback | None = None,
     ) -> None:
         self.n_components = n_components
@@ -169,9 +207,11 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.max_iterations = max_iterations
         self.tolerance = tolerance
         self.form = form
+        self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.verbose = verbose
         self.callback = callback
 
     def fit(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -180,27 +220,19 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         A weight is how often its row counts: one of weight 3 is three rows, one of weight 0 is none. Class sizes,
         kernels, covariances and scores go by sums of weights; folds, and whatever leaves one out, take a row whole.
         """
-        if is_beyond_memory(X):
-            data: Labeled = self._open(X, y, sample_weight)
-        else:
-            data = self._check_training(X, y, sample_weight)
-        fitting = self.fitting(self.n_features_in_)
+        data, self.columns_ = self._training(X, y, sample_weight)
+        fitting = self.fitting(data.X.shape[1] if self.columns_ else self.n_features_in_)
         class_priors(fitting.priors, np.bincount(data.codes, data.weights).tolist())
 
         def task(units: Sequence[Unit]) -> Task:
-            return fitting.task(data, units, _never)
+            return fitting.task(data, units, never)
 
-        fit_of = (repr(fitting), data.fingerprint if isinstance(data, LabeledBlocks) else None)
-        cut_off, before = self.__dict__.pop("_cut_off", (None, Done()))
-        done = before if self.warm_start and cut_off == fit_of else Done()
-        n_jobs = None if is_dask(X) else self.n_jobs  # rows of Dask are spread already
-        try:
-            with threadpool_limits(1):
-                model, starts = run_locally(fitting.plan(data), task, n_jobs, self.callback, done)
-        except RowsLost as lost:
-            self._cut_off = (fit_of, done)
-            raise RowsLost(f"{lost} With warm_start=True, a fit of the same rows goes on from there.") from lost
-        self._adopt(model, starts)
+        rows = data.fingerprint if isinstance(data, LabeledBlocks) else None
+        model, starts = self._run(fitting.plan(data), task, X, self._begun(("fit", repr(fitting), rows)))
+        parameters = {name: _plain(getattr(self, name)) for name in DESCRIBED} | {"seed": fitting.search.seed}
+        card = model.card.model_copy(update={"parameters": parameters, "validation": None})
+        self._adopt(replace(model, card=card.model_copy(update={"verdict": judge_card(card)})), starts)
+        self._finds_columns = self.columns_ is not None
         best = model.card.search and model.card.search.best_start
         if any(s.index == best and s.stopping_reason is StoppingReason.MAX_ITERATIONS for s in starts):
             warnings.warn(
@@ -210,14 +242,123 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             )
         return self
 
-    def _check_training(self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Labeled:
+    def validate(
+        self,
+        X: Matrix,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        folds: int = 5,
+        repeats: int = 1,
+        permutations: int = 0,
+        bootstraps: int = 0,
+        ceiling: bool = False,
+    ) -> Self:
+        """Judge the model on rows that it has not seen: the whole fit is done again inside folds.
+
+        The model stays as it is. Its card gets the evidence, `verdict_` says what can be relied on, and the picture
+        shows the rows that folds held out.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows to which the model was fitted.
+        folds : int, default=5
+            How many folds the rows are dealt into; fewer where a class has fewer rows.
+        repeats : int, default=1
+            How often they are dealt.
+        permutations : int, default=0
+            Fits to permuted labels, folds and all: what a fit finds where there is nothing to find.
+        bootstraps : int, default=0
+            Fits to bootstrap samples, which show how stable the directions are.
+        ceiling : bool, default=False
+            Score gradient boosting on all features on the same folds: what the columns hold without a picture.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from melm import MELM
+        >>> X, y = load_wine(return_X_y=True)
+        >>> estimator = MELM(regularization=None, n_starts=4, random_state=0).fit(X, y).validate(X, y)
+        >>> estimator.verdict_.level.value
+        'clear'
+        """
+        model = self._fitted
+        search = model.card.search
+        if search is None or model.card.parameters is None:
+            raise ValueError("The model does not say how it was fitted. Fit again, and validate that.")
+        validation = Validation(
+            folds=check_whole("folds", folds, 2),
+            repeats=check_whole("repeats", repeats, 1),
+            permutations=check_whole("permutations", permutations, 0),
+            bootstraps=check_whole("bootstraps", bootstraps, 0),
+            ceiling=bool(ceiling),
+        )
+        data, _ = clone(self).set_params(random_state=search.seed)._training(X, y, sample_weight)
+        facts, n_rows, n_features = model.card.data, data.n_rows, data.X.shape[1]
+        if (n_rows, n_features, data.classes.tolist()) != (facts.n_rows, facts.n_features, facts.classes):
+            raise ValueError(
+                f"These are not the rows to which the model was fitted: {n_rows} rows, {n_features} features and "
+                f"{len(data.classes)} classes instead of {facts.n_rows}, {facts.n_features} and {len(facts.classes)}."
+            )
+        fitting: Fitting = clone(self).set_params(random_state=search.seed).fitting(data.X.shape[1])
+
+        def plan(resamples: Resamples, name: str) -> Plan[Model]:
+            found: tuple[Model, object] = yield from fitting.plan(data, resamples, name)
+            return found[0]
+
+        def task(units: Sequence[Unit]) -> Task:
+            if "ceiling" in units[0].arguments:
+                return partial(_run_ceilings, data, units)
+            return fitting.task(data, units, never)
+
+        as_stored = model_file.load(model_file.dump(model))  # as a service judges it: equal bits, here and there
+        rows = data.fingerprint if isinstance(data, LabeledBlocks) else None
+        begun = self._begun(("validate", repr(fitting), repr(validation), rows))
+        judged = self._run(plan_evidence(plan, data, validation, search.seed, as_stored), task, X, begun)
+        card = judged.card.model_copy(update={"warnings": list(dict.fromkeys(judged.card.warnings))})
+        verdict = judge_card(card)
+        self.model_ = replace(model, card=card.model_copy(update={"verdict": verdict}), held_out=judged.held_out)
+        return self
+
+    def _begun(self, work: object) -> tuple[object, Done]:
+        """What is done of this work: nothing, unless it was cut off and is to be gone on with."""
+        cut_off: tuple[object, Done] = self.__dict__.pop("_cut_off", (None, Done()))
+        return cut_off if self.warm_start and cut_off[0] == work else (work, Done())
+
+    def _run(self, plan: Plan[T], task: Tasks, X: Matrix, begun: tuple[object, Done]) -> T:
+        n_jobs = None if is_dask(X) else self.n_jobs  # rows of Dask are spread already
+        try:
+            with (
+                threadpool_limits(1),
+                progress_bar(self.callback) if self.verbose else nullcontext(self.callback) as told,
+            ):
+                return run_locally(plan, task, n_jobs, told, begun[1])
+        except RowsLost as lost:
+            self._cut_off = begun
+            raise RowsLost(f"{lost} With warm_start=True, the same call goes on from there.") from lost
+
+    def plot(self, X: Matrix | None = None, y: npt.ArrayLike | None = None, **options: Any) -> Any:
+        """Draw the classes, where rows are taken for which, and what makes up the axes; see `melm.plot`."""
+        return plot(self, X, y, **options)
+
+    def _training(
+        self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None
+    ) -> tuple[Labeled, dict[str, Proposal] | None]:
+        """The rows to be fitted, checked; of a table also what each of its columns is for."""
+        if is_beyond_memory(X):
+            return self._open(X, y, sample_weight), None
+        if is_table(X, self.columns):
+            labels = validate_data(self, y=y)
+            validate_data(self, X, skip_check_array=True)  # takes down the names of the columns
+            return read_training(X, labels, sample_weight, self.columns)
         given, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
         )
         rows, labels, weights = counted(canonical(given), labels, sample_weight)
         codes, classes = check_labels(labels, weights)
         names = getattr(self, "feature_names_in_", None)
-        return Labeled(rows, codes, classes, None if names is None else names.tolist(), weights=weights)
+        return Labeled(rows, codes, classes, None if names is None else names.tolist(), weights=weights), None
 
     def _open(self, X: Any, y: Any, sample_weight: object) -> Labeled:
         if sample_weight is not None:
@@ -262,10 +403,14 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         search = model.card.search
         if search is None:
             raise ModelFileError(f"The model was fitted by the method {model.method!r}, not by melm.")
-        estimator = cls(n_components=model.projection.shape[1], gamma=model.card.gamma)
-        estimator.n_features_in_ = len(model.projection)
+        given: dict[str, Any] = {"gamma": model.card.gamma, **(model.card.parameters or {})}
+        known = {name: given[name] for name in DESCRIBED if name in given}
+        estimator = cls(random_state=given.get("seed"), **(known | {"n_components": model.projection.shape[1]}))
+        estimator.n_features_in_ = len(model.columns)
         if model.feature_names is not None:
-            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+            estimator.feature_names_in_ = np.array(model.columns, dtype=object)
+        estimator.columns_ = None
+        estimator._finds_columns = model.feature_names is not None
         starts = [
             StartResult(
                 index=start.start,
@@ -291,6 +436,21 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.divergence_: float = model.card.in_sample.divergence if model.card.in_sample else np.nan
 
     @property
+    def verdict_(self) -> Verdict | None:
+        """What can be relied on, by the evidence that `validate` has gathered."""
+        return with_verdict(self._fitted.card).verdict
+
+    @property
+    def encoder_(self) -> Encoder | None:
+        """What turns rows of a table into numbers; None where they are numbers."""
+        return self._fitted.encoder
+
+    @property
+    def features_(self) -> npt.NDArray[Any]:
+        """The names of what the rows of `projection_` stand for."""
+        return np.array(self._fitted.features, dtype=object)
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.projection_.shape[1])
 
@@ -313,7 +473,18 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             check_features(X, self.n_features_in_, names)
             lazily: npt.NDArray[Any] = by_block(X, function, n_columns, names)
             return lazily
-        return function(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
+        return function(self._check_rows(X))
+
+    def _check_rows(self, X: Matrix) -> Matrix:
+        """The features of the model, as numbers."""
+        model = self.model_
+        if self._finds_columns and is_frame(X):
+            fitted = None if self.columns_ is None else list(self.columns_)
+            return read_rows(X, model.columns, model.encoder, fitted)
+        if model.encoder is not None or self.columns_ is not None:
+            names = shown(model.columns)
+            raise ValueError(f"X is a {type(X).__name__}; the model takes a DataFrame with the columns {names}.")
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
 
     def fitting(self, n_features: int) -> Fitting:
         """The parameters, checked: the fit as a plan that other processes can run as well."""
@@ -381,5 +552,12 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 
-def _never() -> bool:
-    return False
+def _plain(value: object) -> Any:
+    """A parameter as JSON knows it."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def _run_ceilings(data: Labeled, units: Sequence[Unit]) -> list[Result]:
+    return [run_ceiling(data, unit) for unit in units]

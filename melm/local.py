@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from melm.plan import MOST_TOGETHER, NothingFitted, Plan, Result, RowsLost, Stage, Unit, batches, run_plan
+from melm.extras import check_extra
+from melm.plan import (
+    MOST_TOGETHER,
+    Fold,
+    NothingFitted,
+    Plan,
+    Resample,
+    Resamples,
+    Result,
+    RowsLost,
+    Shuffle,
+    Stage,
+    Unit,
+    batches,
+    run_plan,
+)
 from melm.search.climb import StoppingReason
 
 T = TypeVar("T")
@@ -24,6 +40,11 @@ class Progress:
     units_done: int
     n_units: int
     best_divergence: float | None
+    share: float = 0.0  # of the whole work that is done, about
+    resamples: Resamples = ()  # on which the last unit worked: folds, permuted labels, bootstrap samples
+
+    def __str__(self) -> str:
+        return ", ".join([self.stage, *map(_describe, self.resamples)])
 
 
 @dataclass
@@ -86,7 +107,7 @@ class _Runner:
         self._stage = stage
         try:
             for some in self._results(stage.units) if not self._ended else ():
-                canceled = any(result["stopping_reason"] == StoppingReason.CANCELED for result in some)
+                canceled = any(result.get("stopping_reason") == StoppingReason.CANCELED for result in some)
                 for result in some:
                     results.append(result)
                     if not canceled and self._report(stage, results):
@@ -127,10 +148,35 @@ class _Runner:
             self._best = max(divergence, self._best if self._best is not None else divergence)
         if self._callback is None:
             return False
-        return self._callback(Progress(stage.name, len(results), len(stage.units), self._best)) is True
+        n_done, n_units = len(results), len(stage.units)
+        share = stage.begins + (stage.ends - stage.begins) * n_done / n_units
+        return self._callback(Progress(stage.name, n_done, n_units, self._best, share, unit.resamples)) is True
 
 
 def _single_threaded(task: Task) -> Sequence[Result]:
     """BLAS splits sums by its number of threads, and so rounds by it: one thread gives one result everywhere."""
     with threadpool_limits(1):
         return task()
+
+
+@contextmanager
+def progress_bar(callback: Callback | None) -> Iterator[Callback]:
+    """A callback that shows stage, folds and time left, in terminals and notebooks, and calls the given one."""
+    check_extra("client", "verbose=True")
+    from tqdm.auto import tqdm  # only where it is used: it looks at the terminal when it is loaded
+
+    layout = "{desc} |{bar}| {percentage:3.0f}% [{elapsed} so far, {remaining} left]"
+    with tqdm(desc="fit", total=1.0, bar_format=layout) as bar:  # begins its clock
+
+        def show(progress: Progress) -> object:
+            bar.n = progress.share
+            bar.set_description_str(str(progress))
+            return None if callback is None else callback(progress)
+
+        yield show
+
+
+def _describe(resample: Resample) -> str:
+    if isinstance(resample, Fold):
+        return f"fold {resample.index + 1} of {resample.n_folds}"
+    return "permuted labels" if isinstance(resample, Shuffle) else "bootstrap sample"

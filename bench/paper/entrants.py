@@ -65,5 +65,14 @@ ENTRANTS = (
     Entrant("pls"),
     Entrant("identity"),
 )
+PUBLIC_ENTRANTS = (
+    PATH,
+    MELM,
+    Entrant("lda"),
+    Entrant("pls"),
+    Entrant("nca"),
+    Entrant("pca"),
+    Entrant("identity"),
+)
 RIVALS = tuple(entrant for entrant in ENTRANTS if entrant.method in PUBLISHED and entrant.method != MELM.method)
 PAPER_LIKE = {entrant.method: entrant for entrant in (TUNED_MELM, *RIVALS)}  # as the paper has them

@@ -83,11 +83,16 @@ class Results:
                 values.update({name: round(values[name], DECIMALS) for name in CLASSIFIERS})
                 writer.writerow(values)
 
+    def with_cells(self, others: Results) -> Results:
+        """The same with these cells, in the place of its own where it has them."""
+        kept = [line for line in self.lines if _place(line) not in others._by_place]
+        return Results([*kept, *others.lines])
+
     @property
     def data_sets(self) -> list[str]:
-        """Those that were run, in the paper's order."""
-        run = {line.data_set for line in self.lines}
-        return [name for name in SHAPES if name in run]
+        """Those that were run: the paper's in its order, and others in their own."""
+        run = dict.fromkeys(line.data_set for line in self.lines)
+        return [name for name in SHAPES if name in run] + [name for name in run if name not in SHAPES]
 
     def scores(self, place: Place) -> Array | None:
         """The score of every fold, in one order for all entrants; None where the cell was not run."""
@@ -112,8 +117,12 @@ class Results:
     def _by_place(self) -> dict[Place, list[Line]]:
         cells: dict[Place, list[Line]] = defaultdict(list)
         for line in sorted(self.lines, key=lambda line: (line.repeat, line.fold)):
-            cells[Place(line.table, line.protocol, line.data_set, line.entrant, line.labels)].append(line)
+            cells[_place(line)].append(line)
         return cells
+
+
+def _place(line: Line) -> Place:
+    return Place(line.table, line.protocol, line.data_set, line.entrant, line.labels)
 
 
 def _score(line: Line) -> float:

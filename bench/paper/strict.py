@@ -38,6 +38,15 @@ def separability(X: Array, codes: Codes, entrant: Entrant, repeats: int) -> list
     return scores
 
 
+def held_out(X: Array, codes: Codes, entrant: Entrant, repeat: int, index: int) -> FoldScore:
+    """One fold of new rows: the projection and classifiers with fixed settings see its training rows only."""
+    shown, hidden = Fold(index, FOLDS, repeat).split(codes)
+    parameters = choose(X[shown], codes[shown], entrant, seed=repeat)
+    Z = project(entrant, parameters, X[shown], codes[shown], X)
+    found = judge(Z[shown], codes[shown], Z[hidden], codes[hidden], FIXED)
+    return FoldScore.of(repeat, index, parameters, {name: values[0] for name, values in found.items()})
+
+
 def pipeline(X: Array, codes: Codes, entrant: Entrant, repeat: int, index: int) -> FoldScore:
     """One fold of table 2: projection and classifier both see its training rows only.
 
@@ -51,13 +60,13 @@ def pipeline(X: Array, codes: Codes, entrant: Entrant, repeat: int, index: int) 
         candidate: project(entrant, entrant.candidates[candidate], X[shown], codes[shown], X)
         for candidate in {candidate for candidate, _ in chosen.values()}
     }
-    held_out = {}
+    scores = {}
     for name, (candidate, setting) in chosen.items():
         Z, grids = pictures[candidate], {name: [GRIDS[name][setting]]}
-        held_out[name] = judge(Z[shown], codes[shown], Z[hidden], codes[hidden], grids)[name][0]
+        scores[name] = judge(Z[shown], codes[shown], Z[hidden], codes[hidden], grids)[name][0]
     believed = max(inner, key=lambda name: inner[name].max())
     parameters = entrant.candidates[chosen[believed][0]]
-    return FoldScore.of(repeat, index, parameters, held_out, believed)
+    return FoldScore.of(repeat, index, parameters, scores, believed)
 
 
 def choose(X: Array, codes: Codes, entrant: Entrant, seed: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from melm.comparison.classifiers import Codes
 
 Result: TypeAlias = list[Any]
 Labels: TypeAlias = Literal["true", "shuffled"]
-TableName: TypeAlias = Literal["separability", "pipeline"]
+TableName: TypeAlias = Literal["separability", "pipeline", "held-out"]
 Protocol: TypeAlias = Literal["strict", "paper-like"]
 
 SHUFFLE_SEED = 0
@@ -61,6 +61,21 @@ class StrictSeparability(Scored):
     def run(self, data: DataSet) -> Result:
         scores = strict.separability(data.X, _labeled(data, self.labels), self.entrant, self.repeats)
         return [asdict(score) for score in scores]
+
+
+@dataclass(frozen=True)
+class HeldOut(Scored):
+    """One fold of the scores on new rows."""
+
+    table = "held-out"
+    protocol = "strict"
+
+    repeat: int
+    fold: int
+
+    def run(self, data: DataSet) -> Result:
+        codes = _labeled(data, self.labels)
+        return [asdict(strict.held_out(data.X, codes, self.entrant, self.repeat, self.fold))]
 
 
 @dataclass(frozen=True)

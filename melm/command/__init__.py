@@ -8,25 +8,39 @@ from collections.abc import Sequence
 
 from melm.command import (
     cancel,
+    compare,
     completion,
+    datasets,
+    delete,
+    download,
     failure,
     fit,
     fits,
     inference,
     inspect,
     keys,
+    methods,
     models,
     plot,
+    report,
+    retry,
+    rows,
     score,
     show,
     up,
 )
-from melm.command.options import Formatter
+from melm.command.options import CommandParser, Formatter
 
 DESCRIPTION = """Supervised linear projections that people can look at.
 
-fit, predict, transform, score and plot work on this machine, or on a service named by --url.
+inspect, fit, compare, predict, transform, score, plot, report and methods work on this machine, or on a service named
+by --url.
 Services that ask for a key take it from the variable MELM_API_KEY."""
+
+COMMANDS = (  # in the order of the help
+    *(up, inspect, fit, compare, inference, score, plot, report, methods),
+    *(models, datasets, fits, show, rows, download, cancel, retry, delete, keys, completion),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
         prog="melm", description=DESCRIPTION, epilog=failure.EXIT_CODES, formatter_class=Formatter
     )
     top.add_argument("--version", action=Version, help="print the version and exit")
-    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (up, inspect, fit, inference, score, plot, models, fits, show, cancel, keys, completion):
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=CommandParser)
+    for command in COMMANDS:
         command.add(commands)
     return top

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from melm.command.options import add_command
+from melm.command.options import CommandParser, add_command
 from melm.extras import check_extra
 
 if TYPE_CHECKING:
     from melm.command.options import Commands
 
 FILES = {"FILE", "MODEL"}
+SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
 def add(commands: Commands) -> None:
@@ -23,7 +24,7 @@ def add(commands: Commands) -> None:
         "print a script by which a shell completes melm's commands and options",
         'eval "$(melm completion bash)"',
     )
-    command.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    command.add_argument("shell", choices=SHELLS)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -46,6 +47,8 @@ def run(options: argparse.Namespace) -> None:
 def actions_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """All arguments of a parser and its subcommands."""
     found = []
+    if isinstance(parser, CommandParser):
+        parser.fill()
     for action in parser._actions:
         found.append(action)
         if isinstance(action, argparse._SubParsersAction):

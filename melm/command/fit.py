@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from melm.command.options import add_columns, add_command, add_json, add_table, add_url
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from service.intake.upload import Upload
 
 LOCAL_OUTPUT = "model.npz"
-FOLDS = 5
 
 
 def add(commands: Commands) -> None:
@@ -30,95 +30,60 @@ def add(commands: Commands) -> None:
     )
     add_table(command, help="the column of labels; an npz file has its own")
     add_columns(command)
-    command.add_argument("--method", default="melm", help="how the projection is found (%(default)s)")
-    command.add_argument("--components", dest="n_components", type=int, metavar="K", help="its dimensions")
-    command.add_argument(
-        "--regularization",
-        choices=("path", "none"),
-        help="path, the default: a picture that holds on new rows; none: the highest divergence, as in the paper",
-    )
-    command.add_argument("--starts", dest="n_starts", type=int, metavar="N", help="starts of the optimizer")
-    command.add_argument("--gamma", type=gamma, help="kernel width: a number, several separated by commas, or auto")
-    command.add_argument("--seed", type=int, metavar="N", help="equal seeds give equal models")
-    command.add_argument(
-        "--folds", type=int, default=FOLDS, metavar="N", help="of the validation; 0 does without it (%(default)s)"
-    )
-    command.add_argument(
-        "--permutations", type=int, default=0, metavar="N", help="repeat it all on shuffled labels, for a p-value"
-    )
-    command.add_argument(
-        "--bootstraps", type=int, default=0, metavar="N", help="fit to rows drawn anew: is the projection stable?"
-    )
+    command.add_later(add_options)
     command.add_argument("--output", metavar="FILE", help=f"the model's file (on this machine {LOCAL_OUTPUT})")
     command.add_argument("--watch", action="store_true", help="with --url: follow the fit until it ends")
     add_url(command, local=True)
     add_json(command)
 
 
-def gamma(given: str) -> float | list[float] | str:
-    """A kernel width, or several to choose from."""
-    if given == "auto":
-        return given
-    widths = [float(width) for width in given.split(",")]
-    return widths[0] if len(widths) == 1 else widths
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What is read out of the methods."""
+    from melm.command.fit_options import add_method, add_request, add_validation
+
+    add_method(command)
+    add_validation(command)
+    add_request(command)
 
 
 def run(options: argparse.Namespace) -> None:
     """Fit here or there."""
     from melm.command.column_roles import say_roles
     from melm.command.failure import CommandError, ExitCode
+    from melm.command.fit_options import ask_of
     from melm.command.streamed_fit import is_streamed
     from melm.command.table_file import TableFile
 
     if options.url is not None and options.output is not None and not options.watch:
         raise CommandError("--output needs --watch: the model is there when the fit has ended", ExitCode.USAGE)
-    if not options.folds and (options.permutations or options.bootstraps):
-        raise CommandError(
-            "--permutations and --bootstraps need --folds: they are part of the validation", ExitCode.USAGE
-        )
+    ask = ask_of(options)
     if is_streamed(options):
-        keep(options, fit_streamed(options))
+        keep(options, fit_streamed(options, ask))
         return
     file = TableFile(options, labeled=True)
     rows = file.training_rows()  # before a service is asked: what is wrong with a file is best said with its lines
     if rows.columns is not None:
         say_roles([column.model_dump() for column in rows.columns])
     if options.url is None:
-        fit_here(options, rows)
+        fit_here(options, rows, ask)
     else:
-        fit_there(options, file)
+        fit_there(options, file, ask)
 
 
-def params_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of the method, as far as they were given."""
-    names = ("n_components", "n_starts", "gamma", "seed")
-    params = {name: value for name in names if (value := getattr(options, name)) is not None}
-    if options.regularization is not None:
-        params["regularization"] = None if options.regularization == "none" else options.regularization
-    return params
-
-
-def validation_of(options: argparse.Namespace) -> dict[str, Any] | None:
-    """How the fit is judged."""
-    names = ("folds", "permutations", "bootstraps")
-    return {**{name: getattr(options, name) for name in names}, "ceiling": True} if options.folds else None
-
-
-def fit_here(options: argparse.Namespace, rows: Upload) -> None:
+def fit_here(options: argparse.Namespace, rows: Upload, ask: dict[str, Any]) -> None:
     """Fit on this machine, and write the model to a file."""
     from melm.command.local_fit import fit_locally
     from service.intake.upload import labeled_rows
 
-    keep(options, fit_locally(options.method, labeled_rows(rows), params_of(options), validation_of(options)))
+    keep(options, fit_locally(labeled_rows(rows), ask))
 
 
-def fit_streamed(options: argparse.Namespace) -> LocalModel:
+def fit_streamed(options: argparse.Namespace, ask: dict[str, Any]) -> LocalModel:
     """Fit on this machine to rows that stay in files."""
     from melm.command.local_fit import fit_locally
     from melm.command.streamed_fit import open_streamed
 
-    data = open_streamed(options, options.seed or 0)
-    return fit_locally(options.method, data, params_of(options), validation_of(options))
+    return fit_locally(open_streamed(options, ask["params"].get("seed", 0)), ask)
 
 
 def keep(options: argparse.Namespace, model: LocalModel) -> None:
@@ -137,7 +102,7 @@ def keep(options: argparse.Namespace, model: LocalModel) -> None:
         write_facts(facts_of_model(output, card))
 
 
-def fit_there(options: argparse.Namespace, file: TableFile) -> None:
+def fit_there(options: argparse.Namespace, file: TableFile, ask: dict[str, Any]) -> None:
     """Submit the fit to a service, with the file as it is; follow it where that is asked for."""
     from melm.command.facts import facts_of_fit, facts_of_model
     from melm.command.output import write_facts, write_json
@@ -145,31 +110,29 @@ def fit_there(options: argparse.Namespace, file: TableFile) -> None:
 
     with Client(options.url) as client:
         dataset = client.datasets.upload_file(file.content, **file.options)
-        fit = submit(client, dataset, options)
-        document: Any = fit.record
-        facts = facts_of_fit(fit.record)
+        fit = submit(client, dataset, options.url, ask)
+        document: Any = asdict(fit.record)
+        facts, page = facts_of_fit(fit.record), fit.page
         if options.watch:
             model = wait(fit, options.url)
             if options.output is not None:
                 model.download(options.output)
             document = model.describe()
-            facts = facts_of_model(model.id, document["card"])
+            facts, page = facts_of_model(model.id, document["card"]), model.page
     if options.json:
-        write_json(document)
+        write_json({**document, "page": page})
     else:
-        write_facts(facts)
+        write_facts({**facts, "page": page})
 
 
-def submit(client: Client, dataset: Dataset, options: argparse.Namespace) -> Fit:
+def submit(client: Client, dataset: Dataset, url: str, ask: dict[str, Any]) -> Fit:
     """Submit the fit; Ctrl-C just then may come before or after the service has taken it, and says so."""
     try:
-        return client.fits.submit(
-            dataset, method=options.method, params=params_of(options), validation=validation_of(options)
-        )
+        return client.fits.submit(dataset, **ask)
     except KeyboardInterrupt:
         from melm.command.failure import CommandError, ExitCode
 
-        message = f"interrupted while submitting; 'melm fits --url {options.url}' says whether the fit was taken"
+        message = f"interrupted while submitting; 'melm fits --url {url}' says whether the fit was taken"
         raise CommandError(message, ExitCode.INTERRUPTED) from None
 
 

@@ -29,6 +29,10 @@ def add(commands: Commands) -> None:
         "melm transform model.npz iris.csv --target species --output projected.npz",
         "cat iris.csv | melm transform model.npz - --target species | head",
     )
+    predict.add_argument("--probabilities", action="store_true", help="also the probability of each class")
+    predict.add_argument(
+        "--log-density", action="store_true", help="also how far a row is from all training data: low where it is far"
+    )
     for command in (predict, transform):
         add_model(command)
         add_table(command, help="a column of labels, which is left out")
@@ -41,7 +45,17 @@ def add(commands: Commands) -> None:
 
 def run_predict(options: argparse.Namespace) -> None:
     """Predict a label for each row."""
-    answer("predict", options)
+    if not (options.probabilities or options.log_density):
+        answer("predict", options)
+        return
+    from melm.command.model_source import Columns, open_model
+    from melm.command.output import media_type_of, write_bytes
+    from melm.command.table_file import TableFile
+
+    media_type = media_type_of(options.output, as_json=options.json)
+    model, file = open_model(options), TableFile(options)
+    columns = Columns(options.probabilities, options.log_density)
+    write_bytes(model.predict(file, media_type, columns), options.output)
 
 
 def run_transform(options: argparse.Namespace) -> None:

@@ -2,46 +2,83 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
 from melm.command.failure import CommandError
 from melm.data.labeled import Labeled
 from melm.evidence.validation import Validation
-from melm.methods import METHODS, plan_fit, run_unit
+from melm.methods import METHODS, plan_fit, run_units
 from melm.model import Model
-from melm.plan import Result, Stage, Unit, run_plan
+from melm.plan import Fold, NothingFitted, Result, Stage, Stopped, batches, run_plan
+
+LAYOUT = "{desc} |{bar:24}| {percentage:3.0f}%{postfix}, {remaining} left"
 
 
-def fit_locally(method: str, data: Labeled, params: dict[str, Any], validation: dict[str, Any] | None) -> Model:
-    """The model that a service would make of the same rows and parameters, bit for bit."""
-    if method not in METHODS:
-        raise CommandError(f"{method!r} is no method; methods: {', '.join(METHODS)}")
-    try:
-        parameters = METHODS[method].Parameters.model_validate(params)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise CommandError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+def fit_locally(data: Labeled, ask: Mapping[str, Any]) -> Model:
+    """The model that a service would make of the same rows for the same request, bit for bit."""
+    method = ask["method"]
+    params = dict(ask["params"])
+    budget = params.pop("time_budget_seconds", None)
+    parameters = METHODS[method].Parameters.model_validate(params)
+    if (seed := ask.get("permute_labels")) is not None:
+        data = data.permuted(seed)
+    judged = None if ask["validation"] is None else Validation(**ask["validation"])
+    deadline = math.inf if budget is None else time.monotonic() + budget
 
-    def run_stage(stage: Stage) -> list[Result]:
-        return [run_unit(method, data, parameters, unit) for unit in shown(stage)]
+    def is_over() -> bool:
+        return time.monotonic() > deadline
 
-    judged = None if validation is None else Validation(**validation)
-    try:
-        with threadpool_limits(1):
+    with threadpool_limits(1), progress() as show:
+
+        def run_stage(stage: Stage) -> list[Result | None]:
+            results: list[Result | None] = []
+            for units in batches(stage.units):
+                show(stage, len(results))
+                try:
+                    results += [None] * len(units) if is_over() else run_units(method, data, parameters, units, is_over)
+                except Stopped:
+                    results += [None] * len(units)
+            return results
+
+        try:
             return run_plan(plan_fit(method, data, parameters, judged), run_stage)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+        except NothingFitted as error:
+            spent = f"--time-budget-seconds {budget:g} is too little: " if is_over() else ""
+            raise CommandError(f"{spent}{error}") from None
+        except ValueError as error:
+            raise CommandError(str(error)) from None
 
 
-def shown(stage: Stage) -> Iterable[Unit]:
-    """The units of a stage, with a bar for people where tqdm is installed."""
+@contextmanager
+def progress() -> Iterator[Callable[[Stage, int], None]]:
+    """A function that shows how many units of a stage are done: a bar for people, where tqdm is installed."""
     try:
         from tqdm import tqdm
     except ModuleNotFoundError:
-        return stage.units
-    return tqdm(stage.units, desc=stage.name, leave=False, disable=None, file=sys.stderr)
+        yield lambda stage, n_done: None
+        return
+    with tqdm(desc="search", total=1.0, bar_format=LAYOUT, leave=False, disable=None, file=sys.stderr) as bar:
+
+        def show(stage: Stage, n_done: int) -> None:
+            bar.n = stage.begins + (stage.ends - stage.begins) * n_done / len(stage.units)
+            bar.set_description_str("search" if not stage.begins else "evidence", refresh=False)
+            bar.set_postfix_str(describe(stage, n_done))
+
+        yield show
+
+
+def describe(stage: Stage, n_done: int) -> str:
+    """Where a stage is: its folds, as far as it has some, else its units."""
+    outermost = [unit.resamples[0] if unit.resamples else None for unit in stage.units]
+    folds = list(dict.fromkeys(each for each in outermost if isinstance(each, Fold)))
+    now = outermost[n_done]
+    if isinstance(now, Fold) and stage.begins:
+        return f"{stage.name}, fold {folds.index(now) + 1} of {len(folds)}"
+    return f"{stage.name} {n_done + 1} of {len(stage.units)}"

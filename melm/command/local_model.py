@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from melm.command.failure import CommandError
-from melm.command.model_source import say_warnings
+from melm.command.model_source import Columns, say_warnings
 from melm.command.output import read_bytes
 from melm.model import Model
 from melm.model import file as model_file
 
 if TYPE_CHECKING:
     from melm.command.table_file import TableFile
+    from service.intake.formats import Answer
+    from service.intake.rows import Rows
+    from service.schemas import ModelOut
 
 
 class LocalModel:
@@ -27,16 +33,32 @@ class LocalModel:
 
     def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
         """What the model says to `predict` or `transform` about the rows of a file."""
-        from service.intake.formats import CODECS, Answer
-        from service.intake.rows import with_remarks
+        from service.intake.formats import Answer
 
         rows = file.rows(self.model)
-        say_warnings(rows.warnings)
         if question == "predict":
             answer = Answer({"predictions": self.model.predict(rows.X)}, ("prediction",), self.id)
         else:
             Z = self.model.transform(rows.X)
             answer = Answer({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), self.id)
+        return self._encode(answer, rows, media_type)
+
+    def predict(self, file: TableFile, media_type: str, columns: Columns) -> bytes:
+        """Labels, and beside each what else is asked for."""
+        from melm.command.model_source import beside
+
+        rows = file.rows(self.model)
+        probabilities = self.model.predict_proba(rows.X) if columns.probabilities else None
+        log_density = self.model.log_density(rows.X) if columns.log_density else None
+        predictions = self.model.predict(rows.X)
+        answer = beside(self.id, predictions, self.model.classes, probabilities, log_density)
+        return self._encode(answer, rows, media_type)
+
+    def _encode(self, answer: Answer, rows: Rows, media_type: str) -> bytes:
+        from service.intake.formats import CODECS
+        from service.intake.rows import with_remarks
+
+        say_warnings(rows.warnings)
         return CODECS[media_type].encode(replace(with_remarks(answer, rows, self.model.id_name), is_raw=True))
 
     def score(self, file: TableFile) -> dict[str, Any]:
@@ -52,3 +74,38 @@ class LocalModel:
         from service.pictures import plot
 
         return plot.draw(plot.describe(self.model, self.id))
+
+    def plotted(self) -> dict[str, Any]:
+        """What it shows, as numbers."""
+        from service.pictures import plot
+
+        return plot.describe(self.model, self.id).model_dump(mode="json")
+
+    def describe(self) -> dict[str, Any]:
+        """What a service would say of it."""
+        return self._out().model_dump(mode="json")
+
+    def report(self) -> str:
+        """The card as an HTML document."""
+        from service.pictures import report
+
+        return str(report.render(self._out(), self.model))
+
+    def _out(self) -> ModelOut:
+        from service.schemas import ModelOut
+        from worker.store.records import ModelRecord
+
+        content = read_bytes(self.id)
+        record = ModelRecord(
+            id=self.id,
+            name=Path(self.id).stem,
+            created_at=datetime.fromtimestamp(Path(self.id).stat().st_mtime, UTC),
+            expires_at=None,
+            metadata={},
+            method=self.model.method,
+            fit_id=None,
+            dataset_id=None,
+            n_bytes=len(content),
+            digest=sha256(content).hexdigest(),
+        )
+        return ModelOut.with_card(record, self.model)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+
+from melm.tables.options import TEXTS, Missing, RareClasses, ReadOptions, Unlabeled
 
 if TYPE_CHECKING:
-    Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+    Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 Run: TypeAlias = Callable[[argparse.Namespace], None]
@@ -21,7 +23,28 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         self._action_max_length = 14  # argparse forgets the indent of subcommands when it looks for the widest
 
 
-def add_command(commands: Commands, name: str, run: Run, purpose: str, *examples: str) -> argparse.ArgumentParser:
+class CommandParser(argparse.ArgumentParser):
+    """A parser that may add some options only when it is chosen: it takes time to load what they are read from."""
+
+    _later: Callable[[argparse.ArgumentParser], None] | None = None
+
+    def add_later(self, add: Callable[[argparse.ArgumentParser], None]) -> None:
+        """Let `add` add options as soon as this command is chosen, or all options are listed."""
+        self._later = add
+
+    def fill(self) -> None:
+        """Add them."""
+        later, self._later = self._later, None
+        if later is not None:
+            later(self)
+
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]  # as argparse calls it
+        """Parse, with all options."""
+        self.fill()
+        return super().parse_known_args(args, namespace)
+
+
+def add_command(commands: Commands, name: str, run: Run, purpose: str, *examples: str) -> CommandParser:
     """The parser of a subcommand, with its purpose and examples."""
     lines = "\n".join(f"  {example}" for example in examples)
     command = commands.add_parser(
@@ -33,6 +56,11 @@ def add_command(commands: Commands, name: str, run: Run, purpose: str, *examples
     )
     command.set_defaults(run=run)
     return command
+
+
+def as_help(text: str, *more: str) -> str:
+    """A sentence in the form that help texts have."""
+    return "; ".join([f"{text[0].lower()}{text[1:].rstrip('.')}", *more])
 
 
 def add_url(command: argparse.ArgumentParser, *, local: bool) -> None:
@@ -53,49 +81,45 @@ def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
     command.add_argument(
         "table",
         metavar="FILE",
-        help="CSV with a header row, Excel, npz or Parquet; - reads standard input; fit takes a folder of them too",
+        help="CSV with a header row, Excel, JSON, npz, Arrow or Parquet; - is standard input; fit takes a folder too",
     )
+    add_reading(command, **target)
+
+
+def add_reading(command: argparse.ArgumentParser, **target: Any) -> None:
+    """How a table is read; the texts are those of all front ends."""
     command.add_argument("--target", metavar="COLUMN", **target)
-    written = command.add_argument_group("how CSV is written, where that is not found out")
-    written.add_argument("--delimiter", metavar="CHAR", help="what separates cells")
-    written.add_argument("--decimal", metavar="CHAR", help="what stands before decimals")
-    written.add_argument("--sheet", metavar="NAME", help="of an Excel workbook; the first with cells by default")
-    written.add_argument("--encoding", metavar="NAME", help="of the file, such as cp1252")
+    written = command.add_argument_group("how a file is written, where that is not found out")
+    for name, metavar in (("delimiter", "CHAR"), ("decimal", "CHAR"), ("encoding", "NAME"), ("sheet", "NAME")):
+        written.add_argument(f"--{name}", metavar=metavar, help=as_help(TEXTS[name]))
     written.add_argument(
-        "--missing-values", metavar="TEXT", action="append", default=[], help="stands for a gap; may be repeated"
+        "--missing-values",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help=as_help(TEXTS["missing_values"], "may be repeated"),
     )
 
 
 def add_columns(command: argparse.ArgumentParser) -> None:
-    """Roles of columns, where the proposed ones are not right, and what is done about gaps."""
+    """Roles of columns, where the proposed ones are not right, and what becomes of rows."""
     command.add_argument(
         "--columns",
         metavar="NAME=ROLE",
         type=column_role,
         action="append",
         default=[],
-        help="numeric, categorical, time, id, group, weight, info, ignore or target; NAME may be a pattern "
-        "such as q*; may be repeated",
+        help=as_help(TEXTS["columns"], "may be repeated"),
     )
-    command.add_argument(
-        "--missing",
-        choices=["impute", "refuse"],
-        default="impute",
-        help="fill missing values in, or refuse them (%(default)s)",
-    )
-    command.add_argument("--drop-missing", action="store_true", help="leave out rows that lack a feature")
-    command.add_argument(
-        "--unlabeled", choices=["drop", "refuse"], default="drop", help="rows without a label (%(default)s)"
-    )
-    command.add_argument(
-        "--rare-classes",
-        choices=["refuse", "drop", "merge"],
-        default="refuse",
-        help="classes of a single row (%(default)s)",
-    )
-    command.add_argument(
-        "--day-first", action=argparse.BooleanOptionalAction, help="in dates such as 03/04/2024, where no other tells"
-    )
+    for name, choices in (("missing", Missing), ("unlabeled", Unlabeled), ("rare_classes", RareClasses)):
+        command.add_argument(
+            f"--{name.replace('_', '-')}",
+            choices=get_args(choices),
+            default=getattr(ReadOptions, name),
+            help=f"{as_help(TEXTS[name])} (%(default)s)",
+        )
+    command.add_argument("--drop-missing", action="store_true", help=as_help(TEXTS["drop_missing"]))
+    command.add_argument("--day-first", action=argparse.BooleanOptionalAction, help=as_help(TEXTS["day_first"]))
 
 
 def column_role(given: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from melm.command.options import add_command, add_model, add_url
+from melm.command.options import add_command, add_json, add_model, add_url
 from melm.extras import check_extra
 
 if TYPE_CHECKING:
@@ -33,17 +33,21 @@ def add(commands: Commands) -> None:
         help="a .svg or .png file; - writes SVG to standard output (%(default)s)",
     )
     add_url(command, local=True)
+    add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the drawing."""
+    """Write the drawing; as JSON, what it shows."""
     from melm.command.failure import CommandError
     from melm.command.model_source import open_model
-    from melm.command.output import STANDARD, write_bytes
+    from melm.command.output import STANDARD, write_bytes, write_json
 
     suffix = ".svg" if options.output == STANDARD else Path(options.output).suffix.lower()
     if suffix not in (".svg", ".png"):
         raise CommandError(f"{options.output}: name a file that ends in .svg or .png")
+    if options.json:
+        write_json(open_model(options).plotted())
+        return
     drawing = open_model(options).plot()
     write_bytes(as_png(drawing) if suffix == ".png" else drawing.encode(), options.output)
 

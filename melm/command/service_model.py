@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from melm.command.model_source import say_warnings
+from melm.command.model_source import Columns, beside, say_warnings
 from melm.command.table_file import TableFile
 from melm.remote import Client, Invalid, Model
+from melm.remote.arrays import NPZ, read
 from melm.remote.models import Answer
 from melm.remote.table_body import TableBody
 from service.errors import FieldError
@@ -26,6 +28,33 @@ class ServiceModel:
         say_warnings(answer.warnings)
         return answer.content
 
+    def predict(self, file: TableFile, media_type: str, columns: Columns) -> bytes:
+        """Labels, and beside each what else is asked for."""
+        from service.intake.formats import CODECS
+
+        labels = self._ask("predict", file, NPZ)
+        say_warnings(labels.warnings)
+        found = read(labels.content)
+        density = "true" if columns.log_density else None
+        more = read(self._ask("predict_proba", file, NPZ, log_density=density).content)
+        answer = beside(
+            self.id,
+            found["predictions"],
+            more["classes"],
+            more["probabilities"] if columns.probabilities else None,
+            more["log_density"] if columns.log_density else None,
+        )
+        if "ids" in found:
+            answer = replace(
+                answer, arrays={**answer.arrays, "ids": found["ids"]}, columns=(*answer.columns, self._id_name())
+            )
+        return CODECS[media_type].encode(replace(answer, is_raw=True, warnings=tuple(labels.warnings)))
+
+    def _id_name(self) -> str:
+        """The column that says what a row is called: the one that a row may have and need not."""
+        schema = self._model.schema()
+        return str(next(name for name in schema["properties"] if name not in schema["required"]))
+
     def score(self, file: TableFile) -> dict[str, Any]:
         """How well the model does on labeled rows."""
         scores: dict[str, Any] = json.loads(self._ask("score", file, "application/json").content)
@@ -36,10 +65,22 @@ class ServiceModel:
         """A drawing, as SVG."""
         return self._model.plot()
 
-    def _ask(self, question: str, file: TableFile, media_type: str) -> Answer:
+    def plotted(self) -> dict[str, Any]:
+        """What it shows, as numbers."""
+        return self._model.plotted()
+
+    def describe(self) -> dict[str, Any]:
+        """What it says of itself."""
+        return self._model.describe()
+
+    def report(self) -> str:
+        """The card as an HTML document."""
+        return self._model.report()
+
+    def _ask(self, question: str, file: TableFile, media_type: str, **options: Any) -> Answer:
         body = TableBody(file.content, file.media_type)
         try:
-            return self._model.ask(question, body, media_type, **written(file))
+            return self._model.ask(question, body, media_type, **written(file), **options)
         except Invalid as problem:
             raise file.explain(
                 [FieldError(each.pointer, each.detail, each.fix, fixes=each.fixes) for each in problem.errors]

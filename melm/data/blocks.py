@@ -26,6 +26,12 @@ def column_sums(rows: npt.NDArray[Any], weights: Array | None, block: slice) -> 
     return sums
 
 
+def divided(rows: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
+    """Rows that stand class after class as views of each class."""
+    ends = np.cumsum(counts).tolist()
+    return [rows[end - count : end] for end, count in zip(ends, counts, strict=True)]
+
+
 def allot(counts: Sequence[int], n_rows: int) -> list[int]:
     """How many of n_rows each class gets: the same, because classes weigh the same, but never more than it has."""
     allotted = [0] * len(counts)

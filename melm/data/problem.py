@@ -98,7 +98,7 @@ class Problem:
             own = drawn.rows[drawn.codes == code][:, varying]
             own = (own - moments.center[varying]) / moments.scale[varying]
             sampled.append(own.astype(drawn.rows.dtype, copy=False))
-        rows = Rows(sampled, moments.center, moments.scale, varying)
+        rows = Rows(np.concatenate(sampled), list(map(len, sampled)), moments.center, moments.scale, varying)
         counts = moments.extent.counts.tolist()
         shares = np.array(counts) / sum(counts)
         total = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, by_class, strict=True))
@@ -123,7 +123,7 @@ class Problem:
     @property
     def nbytes(self) -> int:
         """Memory that it holds beside the rows that were given."""
-        own = [*self.rows.by_class, self.spread.total, self.whitening.to_features, self.whitening.covariances]
+        own = [self.rows.together, self.spread.total, self.whitening.to_features, self.whitening.covariances]
         return 2 * sum(array.nbytes for array in own)  # whitening both ways, and rows that a basis is made of
 
     def reweighted(self, weights: Sequence[Array], kind: CovarianceKind, ridge: float = 0.0) -> Problem:
@@ -134,7 +134,7 @@ class Problem:
         these coordinates). `spread` stays that of all rows; in a row space so do the scales of the features, because
         to divide by others would lead out of it.
         """
-        everything, counts = np.concatenate(self.rows.by_class).astype(np.float64, copy=False), np.concatenate(weights)
+        everything, counts = self.rows.together.astype(np.float64, copy=False), np.concatenate(weights)
         center = counts @ everything / counts.sum()
         spread, varying = np.ones(len(center)), np.ones(len(center), dtype=bool)
         if self.rows.space is None:

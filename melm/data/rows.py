@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.blocks import blocks
+from melm.data.blocks import blocks, divided
 from melm.data.row_space import RowSpace
 from melm.data.taken import ScaledRows, Taken
 from melm.typing import Array, Matrix
@@ -22,7 +22,8 @@ class Rows:
     Coordinates are the varying features; where these are more than the rows, an orthonormal basis of the row space.
     """
 
-    by_class: list[npt.NDArray[Any]]  # C of (n_c, r), float32 where the data was
+    together: npt.NDArray[Any]  # (n, r), class after class; float32 where the data was
+    counts: list[int]  # rows of each class
     center: Array  # (d,)
     scale: Array  # (d,), zero for constant features
     varying: npt.NDArray[np.bool_]  # (d,), and not left out by a screening
@@ -50,22 +51,21 @@ class Rows:
         center, scale, factor = scaled.offset, scaled.scale, scaled.factor
         varying = factor > 0 if kept is None else (factor > 0) & kept
         members = [np.flatnonzero(codes == code) for code in range(n_classes)]
+        counts = [len(index) for index in members]
         by_class_weights = None if weights is None else [weights[index] for index in members]
+        order = np.concatenate(members)
         if not isinstance(taken, Taken) or RowSpace.needed(X, len(taken), int(varying.sum())):
             space = RowSpace.of(replace(scaled, factor=np.where(varying, factor, 0.0)), codes)
-            coordinates = [space.coordinates[index] for index in members]
-            return cls(coordinates, center, scale, varying, by_class_weights, space)
-        by_class = []
-        for index in members:
-            rows = np.empty((len(index), int(varying.sum())), dtype=taken.X.dtype)
-            for block in blocks(len(index), taken.n_features * 8):
-                rows[block] = (taken[index[block]][:, varying] - center[varying]) * factor[varying]
-            by_class.append(rows)
-        return cls(by_class, center, scale, varying, by_class_weights)
+            return cls(space.coordinates[order], counts, center, scale, varying, by_class_weights, space)
+        rows = np.empty((len(order), int(varying.sum())), dtype=taken.X.dtype)
+        for block in blocks(len(order), taken.n_features * 8):
+            rows[block] = (taken[order[block]][:, varying] - center[varying]) * factor[varying]
+        return cls(rows, counts, center, scale, varying, by_class_weights)
 
     @property
-    def counts(self) -> list[int]:
-        return [len(rows) for rows in self.by_class]
+    def by_class(self) -> list[npt.NDArray[Any]]:
+        """The rows of each class: C of (n_c, r)."""
+        return divided(self.together, self.counts)
 
     @property
     def sizes(self) -> list[float]:
@@ -93,20 +93,25 @@ class Rows:
 
     def project(self, V: Array) -> list[Array]:
         """Z_c = X_c V, class by class; V (r, k). Columns are contiguous: all that follows works on columns."""
-        return [_product(rows, V) for rows in self.by_class]
+        Z = np.empty((len(self.together), V.shape[1]), order="F")
+        for block in blocks(*_size(self.together)):
+            rows = self.together[block].astype(np.float64, copy=False)
+            for column, v in enumerate(np.ascontiguousarray(V.T)):  # twice as fast as a product with so few columns
+                np.dot(rows, v, out=Z[block, column])
+        return divided(Z, self.counts)
 
     def place(self, X: Matrix, projection: Array) -> Array:
         """Where a projection of the features (d, k) puts rows that were not fitted (m, k)."""
         return Taken.of(X).project(projection, self.center)
 
-    def pull_back(self, dZ: Sequence[Array]) -> Array:
-        """Sum over classes of X_c^T dZ_c: the gradient in V from the gradients in the projected rows."""
-        total = np.zeros((self.by_class[0].shape[1], dZ[0].shape[1]))
-        for rows, gradient in zip(self.by_class, dZ, strict=True):
-            columns = np.ascontiguousarray(gradient.T)
-            for block in blocks(len(rows), rows.shape[1] * 8):
-                total += (columns[:, block] @ rows[block].astype(np.float64, copy=False)).T
-        return total
+    def pull_back(self, dZ: Array) -> Array:
+        """X^T dZ: the gradient in V from the gradients in the projected rows (n, k), class after class."""
+        total = np.zeros((dZ.shape[1], self.together.shape[1]))
+        for block in blocks(*_size(self.together)):
+            rows = self.together[block].astype(np.float64, copy=False)
+            for column, own in enumerate(total):
+                own += np.ascontiguousarray(dZ[block, column]) @ rows
+        return total.T
 
     def to_features(self, V: Array) -> Array:
         """A projection of these coordinates as one of the features (d, k)."""
@@ -147,8 +152,6 @@ def equal_shares(rows: Sequence[npt.NDArray[Any]]) -> list[Array]:
     return [np.broadcast_to(1 / len(block), len(block)) for block in rows]
 
 
-def _product(rows: npt.NDArray[Any], V: Array) -> Array:
-    Z = np.empty((len(rows), V.shape[1]), order="F")
-    for block in blocks(len(rows), rows.shape[1] * 8):
-        Z[block] = rows[block].astype(np.float64, copy=False) @ V
-    return Z
+def _size(rows: npt.NDArray[Any]) -> tuple[int, int]:
+    """How many, and bytes of one as float64."""
+    return len(rows), rows.shape[1] * 8

@@ -74,8 +74,19 @@ def _whiten_matrix(covariance: Array) -> tuple[Array, Array]:
     return axes / root, (axes * root).T
 
 
+def _is_above(covariance: Array, floor: float) -> bool:
+    """Are all spreads above the floor? At a small part of what it costs to know them."""
+    try:
+        np.linalg.cholesky(covariance - floor * np.eye(len(covariance)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def lift(covariance: Array, floor: float) -> tuple[Array, bool]:
     """The covariance with spreads below the floor raised to it, and whether there were any; else exactly itself."""
+    if _is_above(covariance, floor):
+        return covariance, False
     spread, axes = np.linalg.eigh(covariance)
     low = spread < floor
     if not low.any():

@@ -32,6 +32,7 @@ class ClassDensities:
     smoothing: Array  # (C, k, k)
     priors: Array  # (C,)
     weights: list[Array] | None = None  # C of (n_c,), each adding up to 1; None where rows weigh the same
+    narrowing: float = 1.0  # of all kernels, where tails are heavy
 
     def log_densities(self, Z: Array, should_stop: ShouldStop = never) -> Array:
         """log f_c at each row of Z: (n, C). Raises `Stopped` soon after it is told to stop."""

@@ -6,14 +6,14 @@ and a non-uniform FFT brings it back at the queries. Its error is absolute, so t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from melm.density.kernels import Kernels
 from melm.objective.potential.grid import density_grid
-from melm.objective.potential.spectral import SpectralPotentials
+from melm.objective.potential.spectral import characteristic_functions
 from melm.objective.potential.transform import Modes, Nonuniform, Spectrum
 from melm.typing import Array
 
@@ -48,7 +48,7 @@ class Bulk:
         rows, shares = kernels.rows, weights
         if len(far):
             rows, shares = np.delete(rows, far, axis=0), np.delete(shares, far)
-        psi = SpectralPotentials(replace(grid, transform=Nonuniform), [rows], identity[None], [shares]).psi[0]
+        (psi,) = characteristic_functions(grid, [rows], identity[None], [shares])
         spectrum = np.prod(grid.step / (2 * np.pi)) * psi.conj()
         return cls(
             center=grid.center,

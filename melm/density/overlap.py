@@ -6,7 +6,7 @@ components, or where a lattice would be too large, from draws out of the densiti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -15,8 +15,7 @@ from scipy.fft import fftn, next_fast_len
 from melm.data.rows import equal_shares
 from melm.density import ClassDensities
 from melm.objective.potential.grid import shared_grid
-from melm.objective.potential.spectral import SpectralPotentials
-from melm.objective.potential.transform import Nonuniform
+from melm.objective.potential.spectral import characteristic_functions
 from melm.typing import Array
 
 TOLERANCE = 1e-6
@@ -71,7 +70,7 @@ def class_lattice(densities: ClassDensities) -> Lattice | None:
     weights = densities.weights or equal_shares(densities.rows)
     near = [np.delete(own, grid.far.get(c, [])) for c, own in enumerate(weights)]
     shares = [own / own.sum() for own in near]
-    psi = SpectralPotentials(replace(grid, transform=Nonuniform), rows, densities.smoothing, shares).psi
+    psi = characteristic_functions(grid, rows, densities.smoothing, shares)
     values = np.empty((n_classes, *shape))
     for c in range(n_classes):
         padded = np.zeros(shape, dtype=np.complex128)

@@ -1,4 +1,4 @@
-"""The densities of projected classes, with the kernels that the divergence uses."""
+"""The densities of projected classes, with the kernels that the divergence uses; narrower ones for heavy tails."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from melm.data.problem import Problem
 from melm.data.whitening import lift
 from melm.density import ClassDensities
 from melm.density.compaction import merge_blocks
+from melm.density.tails import narrowing
 from melm.objective.bandwidth import silverman
 from melm.typing import Array
 
@@ -23,21 +24,26 @@ SMOOTHING_FLOOR = 1e-10  # of the smallest eigenvalue of a class's correlations 
 def class_densities(
     problem: Problem, projection: Array, gamma: float, priors: Priors, offset: Array | None = None
 ) -> ClassDensities:
-    """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V."""
+    """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V.
+
+    Where the classes have heavy tails, all kernels are narrower than that, by one factor.
+    """
     n_components = projection.shape[1]
     V = problem.to_whitened(projection)
+    projected = problem.rows.project(problem.rows.from_features(projection))
+    narrowed = narrowing(projected, problem.rows.shares)
     smoothing = []
     for size, covariance in zip(problem.sizes, problem.whitening.covariances, strict=True):
-        S = silverman(size, n_components, gamma) ** 2 * V.T @ covariance @ V
+        S = silverman(size, n_components, gamma * narrowed) ** 2 * V.T @ covariance @ V
         scale = np.sqrt(np.diag(S))
         scale[scale == 0] = 1.0
         smoothing.append(lift(S / np.outer(scale, scale), SMOOTHING_FLOOR)[0] * np.outer(scale, scale))
-    rows, weights = _projected(problem, projection, np.stack(smoothing), offset)
-    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.sizes), weights)
+    rows, weights = _placed(problem, projected, projection, np.stack(smoothing), offset)
+    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.sizes), weights, narrowed)
 
 
-def _projected(
-    problem: Problem, projection: Array, S: Array, offset: Array | None
+def _placed(
+    problem: Problem, projected: list[Array], projection: Array, S: Array, offset: Array | None
 ) -> tuple[list[Array], list[Array] | None]:
     """The projected rows of each class, and what they weigh. Of rows beyond memory, means of small cells.
 
@@ -47,11 +53,10 @@ def _projected(
         center = problem.rows.center if offset is None else offset
         merged = merge_blocks(problem.everything.blocks, projection, center, S)
         return [rows for rows, _ in merged], [weights for _, weights in merged]
-    rows = problem.rows.project(problem.rows.from_features(projection))
     if offset is not None:
-        for Z in rows:
+        for Z in projected:
             Z += (problem.rows.center - offset) @ projection
-    return rows, None if problem.rows.weights is None else problem.rows.shares
+    return projected, None if problem.rows.weights is None else problem.rows.shares
 
 
 def class_priors(priors: Priors, sizes: Sequence[float]) -> Array:

@@ -116,6 +116,7 @@ def describe_density(n_rows: int, densities: ClassDensities, stored: ClassDensit
             n_rows=n_rows,
             n_stored_rows=n_stored_rows,
             cell=CELL if densities.weights and n_stored_rows < n_rows else None,
+            narrowing=densities.narrowing,
         )
     share = JUDGED_ROWS / n_rows
     judged = np.concatenate([densities.thin(c, round(share * len(rows))) for c, rows in enumerate(densities.rows)])
@@ -125,6 +126,7 @@ def describe_density(n_rows: int, densities: ClassDensities, stored: ClassDensit
         n_rows=n_rows,
         n_stored_rows=n_stored_rows,
         cell=CELL,
+        narrowing=densities.narrowing,
         log_density_error=float(np.sqrt(np.square(error).mean())),
         largest_log_density_error=float(np.abs(error).max()),
         labels_changed=float((labels[0] != labels[1]).mean()),

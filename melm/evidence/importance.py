@@ -28,7 +28,7 @@ def describe_importance(
     """The drop of divergence and of held-out balanced accuracy, for each column; None with many components."""
     if model.projection.shape[1] > SPECTRAL_COMPONENTS:
         return None
-    judged = strongest(model.loadings, model.sources, MAX_COLUMNS)
+    judged = strongest(model.standardized_loadings, model.sources, MAX_COLUMNS)
     more = len(model.columns) - len(judged)
     return Importance(
         columns=[model.columns[index] for index in judged],

@@ -29,7 +29,7 @@ NAMED_CLASSES = 3  # up to this many classes, the sentence names each
 
 
 def with_verdict(card: Card) -> Card:
-    """The card with its verdict. Those of version 0.1 and of fits in a notebook hold none, and are judged now."""
+    """The card with its verdict. Those of version 0.1 hold none, and are judged now."""
     return card if card.verdict else card.model_copy(update={"verdict": judge_card(card)})
 
 
@@ -86,6 +86,13 @@ def _is_uncertain(level: Level, validation: ValidationResult) -> bool:
     )
 
 
+def _may_be_more(validation: ValidationResult) -> bool:
+    """Whether only the width of the interval makes it noise: its middle would be partial."""
+    return validation.interval[0] <= validation.chance and (
+        _skill(validation.balanced_accuracy, validation) >= PARTIAL_SKILL
+    )
+
+
 def _equals_permuted(permutation_test: PermutationTest | None) -> bool:
     """Whether fits to permuted labels do as well. A few permutations cannot show it unless one of them did."""
     if permutation_test is None or permutation_test.p_value_of_balanced_accuracy is None:
@@ -118,6 +125,10 @@ def _sentences(
     if level is Level.NOISE:
         if _equals_permuted(permutation_test):
             sentences.append("Noise: fits to permuted labels recognize held-out rows as well as this one.")
+        elif _may_be_more(validation):
+            low, high = validation.interval
+            scores = f"new rows score {low:.2f} to {high:.2f}, guessing {validation.chance:.2f}"
+            sentences.append(f"Noise, as far as one can be sure: {scores}.")
         elif validation.interval[0] <= validation.chance:
             sentences.append("Noise: on new rows this view does no better than guessing.")
         else:
@@ -190,6 +201,8 @@ def _advice(level: Level, card: Card, validation: ValidationResult) -> str:
         label = data.classes[data.class_counts.index(fewest)]
         return f"Collect more rows of {label!r}: with {fewest} of them, little can be said."
     share = _share_of_ceiling(card, validation)
+    if level is Level.NOISE and _may_be_more(validation) and not _equals_permuted(card.permutation_test):
+        return "Validate with more folds or repeats, or collect more rows."
     if level is Level.NOISE:
         return "Do not read the picture. Try fewer columns, more rows, or other measurements."
     if level is not Level.CLEAR and share is not None and share < HEADROOM:

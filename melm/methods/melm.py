@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -14,49 +17,62 @@ from melm.data.labeled import Labeled
 from melm.density import GRID_COMPONENTS
 from melm.estimator import MELM
 from melm.fitting import GAMMA_FOLDS, GAMMAS, Fitting
-from melm.methods.base import Method, Parameters, PositiveNumber
+from melm.methods.base import Method, Parameters, PositiveNumber, Share
 from melm.model import Model
 from melm.objective.potential.pairs import pairwise_cost
 from melm.plan import Plan, Resamples, Result, Unit
 from melm.search.climb import RACE_EVALUATIONS
 from melm.search.path import ITERATIONS, RIDGES, SAMPLE_ROWS
+from melm.search.path import RACE_EVALUATIONS as PATH_RACE_EVALUATIONS
 from melm.search.preview import Preview, preview
 from melm.search.race import CLIMB_EVALUATIONS, POLISH_EVALUATIONS
 from melm.search.regularization import FOLDS
 from melm.search.sample import sample_sizes
 
-PATH_EVALUATIONS = 300  # typical of a unit that climbs a path,
+PATH_EVALUATIONS = 260  # typical of a unit that climbs a path, beside its race,
 CLIMBED = 4  # of the starts that climb on larger samples,
 GRID_SECONDS = 2e-3  # and of the grid of a class
 
 
-class MelmParameters(Parameters):
-    """Of a MELM fit. The defaults are those of the estimator."""
+def _parameters_of(documented: type) -> dict[str, str]:
+    """What the docstring of a class says of each of its parameters."""
+    lines = (inspect.getdoc(documented) or "").partition("Parameters\n----------\n")[2].splitlines()
+    texts: dict[str, list[str]] = {}
+    described: list[str] = []
+    for line, following in pairwise([*lines, ""]):
+        if following.startswith("---"):  # the heading of the next section
+            break
+        if line and not line.startswith(" "):
+            described = []
+            texts |= dict.fromkeys(line.partition(" : ")[0].split(", "), described)
+        elif line:
+            described.append(line.strip())
+    return {name: " ".join(said) for name, said in texts.items()}
 
+
+TEXTS = defaultdict(str, _parameters_of(MELM))  # python -OO leaves docstrings out
+
+
+class MelmParameters(Parameters):
+    """Of a MELM fit. Names, defaults and texts are those of the estimator."""
+
+    n_components: int = Field(2, ge=1, description=TEXTS["n_components"])
     gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(  # type: ignore[assignment]
-        1.0, description='Scale of Silverman\'s kernel width: a number, or several (or "auto") to choose from.'
+        1.0, description=TEXTS["gamma"]
     )
-    n_starts: int = Field(16, ge=1, description="Starts of the optimizer.")
-    regularization: Literal["path"] | None = Field(
-        "path",
-        description="path: inner folds choose where each climb stops, its objective and its ridge, so that the picture "
-        "holds on new rows. null: the paper's MELM.",
-    )
-    objective: Literal["auto", "divergence", "posterior"] = Field(
-        "auto", description="What a path climbs; auto: both, and held-out rows choose."
-    )
+    n_starts: int = Field(16, ge=1, description=TEXTS["n_starts"])
+    covariance: Literal["ledoit_wolf", "empirical"] = Field("ledoit_wolf", description=TEXTS["covariance"])
+    regularization: Literal["path"] | None = Field("path", description=TEXTS["regularization"])
+    objective: Literal["auto", "divergence", "posterior"] = Field("auto", description=TEXTS["objective"])
     ridge: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] = Field(
-        "auto",
-        description="Added to the variance of every standardized feature: keeps many features from chance directions. "
-        "auto: chosen on a path, 0 without one.",
+        "auto", description=TEXTS["ridge"]
     )
     select_start_by: Literal["divergence", "balanced_accuracy"] = Field(
-        "divergence", description="How the best start is chosen without a path; needs regularization null."
+        "divergence", description=TEXTS["select_start_by"]
     )
-    max_iterations: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="Of the optimizer, for each start. auto: chosen on a path, 1000 without one."
-    )
-    tolerance: PositiveNumber = Field(1e-7, description="Largest entry of the gradient at which a start has converged.")
+    priors: Literal["balanced", "empirical"] | list[Share] = Field("balanced", description=TEXTS["priors"])
+    max_iterations: Annotated[int, Field(ge=1)] | Literal["auto"] = Field("auto", description=TEXTS["max_iterations"])
+    tolerance: PositiveNumber = Field(1e-7, description=TEXTS["tolerance"])
 
 
 class MelmMethod(Method[MelmParameters]):
@@ -84,8 +100,10 @@ class MelmMethod(Method[MelmParameters]):
             share = min(1.0, SAMPLE_ROWS / sum(counts))
             sampled = [max(round(share * count), 1) for count in counts]
             on_all = max(ITERATIONS) * self._evaluation(parameters, counts, n_features) if share < 1 else 0.0
-            path = PATH_EVALUATIONS * self._evaluation(parameters, sampled, n_features)
-            return self.n_units(parameters) * path + on_all
+            n_units = self.n_units(parameters)
+            n_races = 0 if len(counts) == 2 else n_units // (len(RIDGES) if parameters.ridge == "auto" else 1)
+            n_sampled = n_units * PATH_EVALUATIONS + n_races * parameters.n_starts * PATH_RACE_EVALUATIONS
+            return n_sampled * self._evaluation(parameters, sampled, n_features) + on_all
         *samples, n_rows = sample_sizes(sum(counts))
         sizes = [*samples, n_rows]
         n_evaluations = [parameters.n_starts * (RACE_EVALUATIONS + POLISH_EVALUATIONS)]

@@ -29,7 +29,7 @@ class HeldOutRows:
     rows: npt.NDArray[np.intp] | None = None  # (m,), places among the training rows; models of 0.1 do not know them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """z = (x - offset) projection, and a density of z for each class."""
 
@@ -58,8 +58,8 @@ class Model:
         return self.columns if self.encoder is None else self.encoder.features
 
     @property
-    def loadings(self) -> Array:
-        """The standardized loadings of all features (d, k)."""
+    def standardized_loadings(self) -> Array:
+        """What a standard deviation of each feature moves along the axes, in standard deviations of the axis (d, k)."""
         return np.array(self.card.loadings) if self.all_loadings is None else self.all_loadings
 
     @property
@@ -90,3 +90,49 @@ class Model:
     def log_density(self, X: Matrix, should_stop: ShouldStop = never) -> Array:
         """log density of all classes together at each row: low where a row is far from all training data."""
         return self.densities.log_density(self.transform(X), should_stop)
+
+    def loadings(self) -> Any:
+        """The standardized loadings as a DataFrame of pandas: a row for each feature, a column for each axis."""
+        from melm.model import frames
+
+        return frames.loadings(self)
+
+    def axis_correlations(self) -> Any:
+        """The correlations of the features with the axes as a DataFrame of pandas; of many, the strongest features."""
+        from melm.model import frames
+
+        return frames.axis_correlations(self)
+
+    def importance(self) -> Any:
+        """What is lost when a column is shuffled, as a DataFrame of pandas. It takes held-out rows."""
+        from melm.model import frames
+
+        return frames.importance(self)
+
+    def confusion(self) -> Any:
+        """Held-out rows by true and by predicted class, as a DataFrame of pandas."""
+        from melm.model import frames
+
+        return frames.confusion(self)
+
+    def starts(self) -> Any:
+        """Every start of the search, or every path, as a DataFrame of pandas."""
+        from melm.model import frames
+
+        return frames.starts(self)
+
+    def plot(self, X: Matrix | None = None, y: npt.ArrayLike | None = None, **options: Any) -> Any:
+        """Draw the model; see `melm.plot`."""
+        from melm.model.display import plot
+
+        return plot(self, X, y, **options)
+
+    def __repr__(self) -> str:
+        from melm.model import summary
+
+        return summary.as_text(self)
+
+    def _repr_html_(self) -> str:
+        from melm.model import summary
+
+        return summary.as_html(self)

@@ -149,6 +149,12 @@ class Density(Part):
     n_rows: Count = Field(description="Training rows.")
     n_stored_rows: Count = Field(description="Rows that the model keeps.")
     cell: float | None = Field(ge=0, description="Size of the cells whose rows were merged, in kernel widths.")
+    narrowing: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Width of the kernels as a share of that in the divergence: below 1 for heavy tails.",
+    )
     log_density_error: Measured | None = Field(default=None, description="Root mean square over some rows.")
     largest_log_density_error: Measured | None = Field(default=None, description="The largest of them.")
     labels_changed: Share | None = Field(default=None, description="Share of rows that get another label.")
@@ -328,6 +334,9 @@ class Verdict(Part):
     level: Level = Field(strict=False, description="How far the separation holds on new rows.")
     sentence: str = Field(max_length=2000, description="What a person can rely on.")
     next: str = Field(max_length=2000, description="What to do next.")
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n{self.next}"
 
 
 Evidence: TypeAlias = Literal["validation", "permutation_test", "stability", "ceiling"]

@@ -38,11 +38,11 @@ from melm.typing import Array
 
 
 def divergence_on(
-    problem: Problem, n_components: int, gamma: float, form: Form
+    problem: Problem, n_components: int, gamma: float, form: Form, spectral_tolerance: float = SPECTRAL_TOLERANCE
 ) -> WhitenedDivergence | BlockDivergence:
-    """The objective on all rows of a problem, wherever they are."""
+    """The objective on all rows of a problem, wherever they are. Those beyond memory are always taken accurately."""
     if problem.everything is None:
-        return WhitenedDivergence(problem, n_components, gamma, form)
+        return WhitenedDivergence(problem, n_components, gamma, form, spectral_tolerance)
     return BlockDivergence(problem, problem.everything, n_components, gamma, form)
 
 
@@ -124,7 +124,11 @@ class BlockDivergence:
         there = [grid for grid in separate if grid is not None]
         if len(there) < len(separate):
             return None if shared is None else [shared]
-        return [shared] if shared is not None and shared.cost <= sum(grid.cost for grid in there) else there
+        return (
+            [shared]
+            if shared is not None and shared.cost_by_class <= sum(grid.cost_by_class for grid in there)
+            else there
+        )
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ class _Part:
     def __init__(self, grid: Grid, sums: Sequence[Spectrum], border: list[Array], S: Array, shares: Array) -> None:
         self._grid = grid
         spectra = [share * own for share, own in zip(shares[grid.classes], sums, strict=True)]
-        self._on_grid = Spectra(grid, spectra, S)
+        self._on_grid = Spectra(grid, spectra, S, grid.transform)
         outside = [grid.is_outside(Z) for Z in border]
         weights = [np.full(len(Z), share) for Z, share in zip(border, shares, strict=True)]
         self._exact: dict[Pair, list[ExactPotential]] = {}
@@ -167,10 +171,10 @@ class _Part:
         """Add what comes of the rows at the border. Of the others, gives the code and the spectra of each class."""
         on_grid = {pair: weights[pair] * self._shares[pair][0] for pair in self._grid.pairs}
         adjoints = []
-        for place, smoothing, spectra in self._on_grid.adjoints(on_grid):
-            code = self._grid.classes[place]
-            gradient.smoothing[code] += smoothing
-            adjoints.append((code, spectra))
+        for begin, smoothing, spectra in self._on_grid.adjoints(on_grid):
+            codes = self._grid.classes[begin : begin + len(smoothing)]
+            gradient.smoothing[codes] += smoothing
+            adjoints += [(code, spectra[:, place]) for place, code in enumerate(codes)]
         for pair, parts in self._exact.items():
             for part, share in zip(parts, self._shares[pair][1:], strict=True):
                 part.add_gradient({pair: weights[pair] * share}, gradient)

@@ -8,6 +8,7 @@ a log scale. Only the column space of V matters.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import combinations, combinations_with_replacement
 from typing import Literal, TypeAlias, get_args
 
@@ -81,7 +82,7 @@ class WhitenedDivergence:
         """D(V) and its derivative in V (r, k)."""
         owners, Z, F, smoothed = self._evaluate(V)
         logs = {pair: potentials.log_values[pair] for pair, potentials in owners.items()}
-        weights = divergence_slopes(logs)
+        value, weights = divergence_of(logs), divergence_slopes(logs)
         gradient = Gradient.zeros(Z)
         held: dict[Potentials, dict[Pair, float]] = {}
         for pair, potentials in owners.items():
@@ -90,14 +91,14 @@ class WhitenedDivergence:
             potentials.add_gradient(some, gradient)
         to_features = self.problem.whitening.to_features
         if smoothed is not None:
-            features = self.problem.rows.pull_back(gradient.rows)
-            return divergence_of(logs), to_features.T @ features + 2 * (smoothed @ gradient.smoothing).sum(axis=0)
+            features = self.problem.rows.pull_back(gradient.together)
+            return value, to_features.T @ features + 2 * (smoothed @ gradient.smoothing).sum(axis=0)
         for own, z, shares, slope, (share, _) in zip(
             gradient.rows, Z, self._shares, gradient.smoothing, self._mixture, strict=True
         ):
             own += 2 * share * shares[:, None] * ((z - shares @ z) @ slope)
         noise = np.tensordot(self._mixture[:, 1], gradient.smoothing, 1)
-        return divergence_of(logs), to_features.T @ (self.problem.rows.pull_back(gradient.rows) + 2 * F @ noise)
+        return value, to_features.T @ (self.problem.rows.pull_back(gradient.together) + 2 * F @ noise)
 
     def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array], Array, Array | None]:
         """Every pair with the potentials that hold it, the projected rows, V as a projection of features (d, k).
@@ -288,16 +289,22 @@ def divergence_slopes(logs: Mapping[Pair, float]) -> dict[Pair, float]:
     """d D / d log ip for every pair a <= b."""
     first, second, similarities = _similarities(logs)
     weights = np.exp(similarities - np.logaddexp.reduce(similarities))
-    slopes = np.zeros((second.max() + 1, second.max() + 1))
-    np.add.at(slopes, (first, first), weights)
-    np.add.at(slopes, (second, second), weights)
+    n_classes = int(second.max()) + 1
+    slopes = np.diag(np.bincount(first, weights, n_classes) + np.bincount(second, weights, n_classes))
     slopes[first, second] = -2 * weights
-    return dict(zip(logs, slopes[tuple(np.array(list(logs)).T)].tolist(), strict=True))
+    return dict(zip(logs, slopes[_codes(tuple(logs))].tolist(), strict=True))
+
+
+@lru_cache
+def _codes(pairs: tuple[Pair, ...]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The first and the second classes of pairs, to index with."""
+    first, second = np.array(pairs).T
+    return first, second
 
 
 def _similarities(logs: Mapping[Pair, float]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
     """Codes a < b of pairs of classes, and the log of the cosine similarity of their densities."""
-    first, second = np.array(list(logs)).T
+    first, second = _codes(tuple(logs))
     values = np.fromiter(logs.values(), np.float64, len(logs))
     own = np.empty(first.max() + 1)
     itself = first == second

@@ -68,7 +68,7 @@ class WhitenedPosterior:
         S = V.T @ smoothed
         gradient = Gradient.zeros(Z)
         value = self._add(Z, S, gradient)
-        through_rows = self.problem.whitening.to_features.T @ self.problem.rows.pull_back(gradient.rows)
+        through_rows = self.problem.whitening.to_features.T @ self.problem.rows.pull_back(gradient.together)
         return value, through_rows + 2 * (smoothed @ gradient.smoothing).sum(axis=0)
 
     def _add(self, Z: list[Array], S: Array, gradient: Gradient) -> float:
@@ -103,7 +103,7 @@ class WhitenedPosterior:
             return [*pairs]
         # The grid of a pair of classes resolves the sum of their smoothing; here each density stands for itself.
         grid = shared_grid([(code, code) for code in range(len(Z))], Z, S / 2, SPECTRAL_TOLERANCE)
-        if grid is None or not (spectral or GRID_PAIRS_RATIO * grid.cost < self._pairwise_cost):
+        if grid is None or not (spectral or GRID_PAIRS_RATIO * grid.cost_by_class < self._pairwise_cost):
             return [*pairs]
         far = [members[grid.far.get(code, [])] for code, members in enumerate(rows)]
         near = [np.setdiff1d(members, outside) for members, outside in zip(rows, far, strict=True)]

@@ -41,7 +41,7 @@ class DivergenceStack:
         rows, whitening = problems[0].rows, problems[0].whitening
         self._counts = rows.counts
         # Whitened, so that an evaluation has two products with rows and no more: they are few, and a copy is small.
-        self._rows = np.concatenate(rows.by_class).astype(np.float64, copy=False) @ whitening.to_features  # (n, r)
+        self._rows = rows.together.astype(np.float64, copy=False) @ whitening.to_features  # (n, r)
         self._shares = np.stack([np.concatenate(problem.rows.shares) for problem in problems])
         smoothing = []
         for index, problem in enumerate(problems):

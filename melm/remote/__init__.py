@@ -38,7 +38,7 @@ from melm.remote.errors import (
 )
 from melm.remote.fits import Fit
 from melm.remote.models import Model
-from melm.remote.records import Dataset, Event, FitRecord, ModelRecord, Progress, Reading
+from melm.remote.records import Dataset, Event, FitRecord, MethodRecord, ModelRecord, Progress, Reading
 
 if TYPE_CHECKING:
     from melm.remote.estimator import RemoteMELM
@@ -59,6 +59,7 @@ __all__ = [
     "Interrupted",
     "Invalid",
     "Malformed",
+    "MethodRecord",
     "Model",
     "ModelRecord",
     "NotFound",

@@ -45,7 +45,8 @@ def as_labels(y: npt.ArrayLike) -> Array:
 
 def names_of(X: object) -> list[str] | None:
     """The column names of a data frame whose columns have names; None for everything else."""
-    names = list(getattr(X, "columns", ()))
+    of_arrow: Any = getattr(X, "column_names", None)
+    names = list(getattr(X, "columns", ()) if of_arrow is None else of_arrow)
     return names if names and all(isinstance(name, str) for name in names) else None
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from types import TracebackType
 from typing import Self, Unpack
 
 from melm.remote.connection import PATIENCE_SECONDS, Connection
 from melm.remote.datasets import Datasets, TableOptions
+from melm.remote.display import Displayed, Summary
 from melm.remote.fits import Fits
 from melm.remote.models import Models
-from melm.remote.records import Reading
+from melm.remote.records import MethodRecord, Reading
 from melm.remote.table_body import Rows
 
+SHOWN_FITS = 5
 
-class Client:
+
+class Client(Displayed):
     """A service at an address.
 
     Parameters
@@ -38,6 +42,29 @@ class Client:
         self.datasets = Datasets(self._connection)
         self.fits = Fits(self._connection)
         self.models = Models(self._connection)
+
+    def __repr__(self) -> str:
+        return f"<Client {self.url}>"
+
+    def _summary(self) -> Summary:
+        fits = list(islice(self.fits, SHOWN_FITS))
+        return Summary(
+            f"Service at {self.url}",
+            [] if fits else ["It has no fits yet."],
+            header=("fit", "method", "status", "model"),
+            rows=[(fit.id, fit.record.method, fit.status, fit.record.model_id or "") for fit in fits],
+            calls=("dataset = client.datasets.upload(X, y)", "client.datasets.upload_file(path, target=...)"),
+            page=f"{self.url}/",
+        )
+
+    @property
+    def url(self) -> str:
+        """The address of the service, which a browser shows as its page."""
+        return self._connection.url
+
+    def methods(self) -> list[MethodRecord]:
+        """The methods that a fit can use, with their parameters: names, texts, defaults and what they accept."""
+        return [MethodRecord.of(document) for document in self._connection.get("/v1/methods")["data"]]
 
     def inspect(self, rows: Rows | str | bytes, **options: Unpack[TableOptions]) -> Reading:
         """What would be read of a table; `client.datasets.inspect` has the options."""

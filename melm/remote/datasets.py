@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase as fnmatch
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -13,15 +14,17 @@ import numpy.typing as npt
 
 from melm.remote.arrays import as_labels, as_rows, names_of, write_rows
 from melm.remote.connection import Connection
-from melm.remote.records import Dataset, Reading
-from melm.remote.table_body import Rows, TableBody, file_body, table_body
+from melm.remote.records import Dataset, Label, Reading
+from melm.remote.table_body import Rows, TableBody, file_body, frame_body, table_body
 from melm.tables.content_hash import content_hash
 from melm.tables.files import CSV, DRY_RUN_BYTES
 from melm.tables.options import Missing, RareClasses, Unlabeled
 
+PAGE_ROWS = 10_000
+
 
 class TableOptions(TypedDict, total=False):
-    """How a table is read. Every front end has these options under these names.
+    """How a table is read. Every front end has these options under these names, with these texts.
 
     Parameters
     ----------
@@ -29,23 +32,28 @@ class TableOptions(TypedDict, total=False):
         The column of labels.
     columns : mapping
         Roles by name, or by a pattern such as `q*`: numeric, categorical, time, id, group, weight, info, ignore or
-        target. The others are proposed by the service.
-    missing : {"impute", "refuse"}
-        Whether missing values are taken, as they are by default, or are an error.
-    drop_missing : bool
+        target. The others are proposed.
+    missing : {"impute", "refuse"}, default="impute"
+        Whether missing values are filled in, numbers by the median and a flag, text by a category of its own; or
+        refused.
+    drop_missing : bool, default=False
         Leave out rows that lack a feature.
-    unlabeled : {"drop", "refuse"}
+    unlabeled : {"drop", "refuse"}, default="drop"
         What becomes of rows without a label.
-    rare_classes : {"refuse", "drop", "merge"}
-        What becomes of classes of a single row.
+    rare_classes : {"refuse", "drop", "merge"}, default="refuse"
+        What becomes of classes of a single row: refused, left out, or made one called `other`.
     day_first : bool or None
         Whether 03/04/2024 is the third of April, where no date of the file tells.
-    delimiter, decimal, encoding : str or None
-        How CSV is written, where that is not found out.
+    delimiter : str or None
+        What separates the cells of CSV.
+    decimal : str or None
+        What stands before decimals in CSV.
+    encoding : str or None
+        Of CSV: utf-8, utf-16, latin-1, cp1250, cp1251, cp1252, big5, euc-kr, gb18030, shift_jis.
     sheet : str or None
-        The sheet of a workbook, the first with cells by default.
+        The sheet of a workbook; the first with cells by default.
     missing_values : sequence of str
-        What stands for a missing value in CSV beside the usual.
+        What stands for a missing value in CSV, beside NA, NaN, null, ? and nothing.
     """
 
     target: str | None
@@ -99,11 +107,14 @@ class Datasets:
 
         A sparse matrix of SciPy is a matrix like any other, and is never filled.
 
-        Lists of dictionaries, and data frames with text or missing values, are tables: their labels are `y` or the
-        column `target`, and they take the options of `TableOptions`.
+        Lists of dictionaries, and data frames with text, categories, dates or missing values, are tables: their labels
+        are `y` or the column `target`, and they take the options of `TableOptions`. A data frame with options is one.
         """
-        if (table := table_body(X, y)) is not None:
-            return self._send(table, name, options)
+        if y is not None and options.get("target") is not None:
+            raise ValueError("Labels are either y or the column target.")
+        table = frame_body(X, y) if options and names_of(X) is not None else table_body(X, y)
+        if table is not None:
+            return self.send(table, name, **options)
         if y is None:
             raise ValueError("Labels are missing: a matrix comes with y.")
         names = names_of(X) if feature_names is None else list(feature_names)
@@ -112,7 +123,7 @@ class Datasets:
         for found in self._connection.get("/v1/datasets", content_hash=digest)["data"]:
             return Dataset.of(found)
         others = {} if names is None else {"feature_names": np.array(names, dtype=np.str_)}
-        return self._send(TableBody(*write_rows(rows, y=labels, **others)), name, {})
+        return self.send(TableBody(*write_rows(rows, y=labels, **others)), name)
 
     def upload_file(
         self, file: str | PathLike[str] | bytes, *, name: str | None = None, **options: Unpack[TableOptions]
@@ -121,7 +132,7 @@ class Datasets:
 
         A file is read while it is sent. The dataset's `columns` shows the roles of all columns with reasons.
         """
-        return self._send(file_body(file), name, options)
+        return self.send(file_body(file), name, **options)
 
     def inspect(self, rows: Rows | str | bytes, **options: Unpack[TableOptions]) -> Reading:
         """What `upload` or `upload_file` with the same options would read; of a large CSV file its beginning tells."""
@@ -134,8 +145,37 @@ class Datasets:
                 body = TableBody(file.read(DRY_RUN_BYTES), CSV.media_type)
         return Reading.of(self._post(body, {"dry_run": True, "file_bytes": file_bytes, **options}))
 
-    def _send(self, body: TableBody, name: str | None, options: TableOptions) -> Dataset:
-        return Dataset.of(self._post(body, {"name": name, **options}))
+    def rows(
+        self, dataset: Dataset | str, *, rows: Sequence[int] = (), ids: Sequence[str] = ()
+    ) -> dict[str, list[Label | None]]:
+        """The rows of a dataset as they were uploaded, column by column; only those of some numbers or ids, if given.
+
+        `pandas.DataFrame(client.datasets.rows(dataset))` is the table.
+        """
+        columns: dict[str, list[Label | None]] = {}
+        for page in self.pages(dataset, rows=rows, ids=ids):
+            for column in page["columns"]:
+                columns.setdefault(column["name"], []).extend(column["values"])
+        return columns
+
+    def pages(
+        self, dataset: Dataset | str, *, rows: Sequence[int] = (), ids: Sequence[str] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """The same page by page, as the service gives them: row numbers, and columns with their roles."""
+        path = f"/v1/datasets/{dataset if isinstance(dataset, str) else dataset.id}/rows"
+        offset: int | None = 0
+        while offset is not None:
+            asked = {"offset": offset, "limit": PAGE_ROWS, "rows": list(rows), "ids": list(ids)}
+            page = self._connection.send("GET", path, params=asked).json()
+            yield page
+            offset = page["next_offset"]
+
+    def send(self, body: TableBody, name: str | None = None, **options: Unpack[TableOptions]) -> Dataset:
+        """Store the rows of a body."""
+        told = {} if body.target is None else {"target": body.target}
+        given = options.get("columns", {})
+        by_type = {each: role for each, role in body.columns.items() if not any(fnmatch(each, key) for key in given)}
+        return Dataset.of(self._post(body, {"name": name, **options, **told, "columns": {**by_type, **given}}))
 
     def _post(self, body: TableBody, options: Mapping[str, Any]) -> Any:
         response = self._connection.send(

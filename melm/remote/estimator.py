@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from melm.remote.arrays import Array
+from melm.remote.arrays import Array, names_of
 from melm.remote.client import Client
 from melm.remote.models import Model
+from melm.remote.records import Dataset
+from melm.remote.table_body import frame_body, is_matrix
 from melm.typing import Matrix
 
 
@@ -34,6 +36,11 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     n_components, gamma, n_starts, covariance, regularization, objective, ridge
     select_start_by, priors, max_iterations, tolerance, random_state
         As of `melm.MELM`. How the work is spread and computed (`n_jobs`, `race`, `form`) is the service's business.
+    columns : "auto", mapping or None, default="auto"
+        What becomes of data frames of pandas, polars or Arrow. "auto" sends a frame that holds more than numbers as it
+        is: the service finds out the roles of its columns, fills missing values in and encodes text, categories and
+        dates inside each fold. A mapping from names, or patterns such as `q*`, to roles does so with every frame:
+        numeric, categorical, time, id, group, weight, info or ignore. None takes numbers only.
 
     Attributes
     ----------
@@ -46,6 +53,10 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         Where the fit and the model are on the service: `Client(url).models[model_id_]`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has column names
+    columns_ : dict of str to str, or None
+        Where a data frame was read as a table: the role of each column.
+    features_ : ndarray of str of shape (n_encoded_features,)
+        What the rows of `projection_` stand for.
 
     Examples
     --------
@@ -69,6 +80,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         priors: Literal["balanced", "empirical"] | Sequence[float] = "balanced",
         max_iterations: int | Literal["auto"] = "auto",
         tolerance: float = 1e-7,
+        columns: Literal["auto"] | Mapping[str, str] | None = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.url = url
@@ -84,22 +96,25 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.priors = priors
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.columns = columns
         self.random_state = random_state
 
-    def fit(self, X: Matrix, y: npt.ArrayLike) -> Self:
+    columns_: dict[str, str] | None
+    _used: list[str] | None  # columns of data frames that the model uses; None where it was fitted to a matrix
+
+    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Have the service find the projection of X that separates the classes of y, and their densities in it."""
-        rows, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
-        check_classification_targets(labels)
-        names = getattr(self, "feature_names_in_", None)
+        is_table = self._is_table(X)
+        dataset, labels = self._upload_table(X, y) if is_table else self._upload_matrix(X, y)
         client = connect(self.url, self.api_key)
-        dataset = client.datasets.upload(rows, labels, feature_names=None if names is None else names.tolist())
         fit = client.fits.submit(dataset, params=self._params(), validation=None)
         model = fit.wait(on_interrupt="cancel")
         found = model.describe()
         self.fit_id_ = fit.id
         self.model_id_ = model.id
+        self.columns_ = roles_of(dataset) if is_table else None
+        self.features_: Array = features_of(found)
+        self._used = model.schema()["required"] if is_table else None
         self.classes_: Array = np.unique(labels)
         self.projection_: Array = np.array(found["projection"])
         self.offset_: Array = np.array(found["offset"])
@@ -107,20 +122,25 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.divergence_: float = found["card"]["in_sample"]["divergence"]
         return self
 
-    def transform(self, X: Matrix) -> Array:
+    def transform(self, X: Any) -> Array:
         """The rows of X in the projected space (n_samples, n_components)."""
         rows = self._check(X)
         return self._model.transform(rows)
 
-    def predict(self, X: Matrix) -> Array:
+    def predict(self, X: Any) -> Array:
         """The most probable class of each row."""
         rows = self._check(X)
         return self._model.predict(rows)
 
-    def predict_proba(self, X: Matrix) -> Array:
+    def predict_proba(self, X: Any) -> Array:
         """P(class | row), columns in the order of `classes_`."""
         rows = self._check(X)
         return self._model.predict_proba(rows)
+
+    def log_density(self, X: Any) -> Array:
+        """Log density of all classes together at each row: low where a row is far from all training data."""
+        rows = self._check(X)
+        return self._model.log_density(rows)
 
     @property
     def _model(self) -> Model:
@@ -135,8 +155,42 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         tags.input_tags.sparse = True
         return tags
 
-    def _check(self, X: Matrix) -> Matrix:
+    def _is_table(self, X: Any) -> bool:
+        """Whether X is a data frame that goes to the service as it is."""
+        if self.columns is None or names_of(X) is None:
+            return False
+        return isinstance(self.columns, Mapping) or not is_matrix(X)
+
+    def _upload_matrix(self, X: Matrix, y: npt.ArrayLike) -> tuple[Dataset, Array]:
+        rows, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
+        )
+        check_classification_targets(labels)
+        names = getattr(self, "feature_names_in_", None)
+        client = connect(self.url, self.api_key)
+        return client.datasets.upload(rows, labels, feature_names=None if names is None else names.tolist()), labels
+
+    def _upload_table(self, X: Any, y: npt.ArrayLike) -> tuple[Dataset, Array]:
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        names = names_of(X) or []
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        roles = self.columns if isinstance(self.columns, Mapping) else {}
+        body = frame_body(X, labels)
+        return connect(self.url, self.api_key).datasets.send(body, columns=roles), labels
+
+    def _check(self, X: Any) -> Any:
         check_is_fitted(self)
+        if self._used is not None:
+            if names_of(X) is None:
+                raise ValueError(
+                    f"X is a {type(X).__name__}; the model takes a data frame with the columns of the fit."
+                )
+            unseen = [name for name in names_of(X) or () if name not in self.feature_names_in_]
+            if unseen:
+                raise ValueError(f"X has columns that were not there at fit: {', '.join(unseen[:20])}. Leave them out.")
+            return with_columns(X, self._used)
         rows: Matrix = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return rows
 
@@ -146,7 +200,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         seed = given.pop("random_state")
         if not isinstance(seed, int):
             seed = int(check_random_state(seed).randint(2**31))
-        del given["url"], given["api_key"]
+        del given["url"], given["api_key"], given["columns"]
         return {**given, "seed": seed}
 
 
@@ -154,6 +208,25 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
 def connect(url: str, api_key: str | None) -> Client:
     """One client for all estimators of an address, so that they share its connections and can be pickled."""
     return Client(url, api_key)
+
+
+def with_columns(frame: Any, names: Sequence[str]) -> Any:
+    """The columns of a data frame that a model uses, as far as it has them; the service names those that it has not."""
+    from narwhals.stable.v2 import from_native
+
+    found = from_native(frame, eager_only=True)
+    return found.select([name for name in names if name in found.columns]).to_native()
+
+
+def roles_of(dataset: Dataset) -> dict[str, str]:
+    """The role of each column that was sent with a name of its own; the labels came beside them."""
+    return {each["name"]: each["role"] for each in dataset.columns or () if each["role"] != "target"}
+
+
+def features_of(model: Mapping[str, Any]) -> Array:
+    """The names of what the rows of a projection stand for."""
+    names = model["feature_names"] or [f"x{j}" for j in range(len(model["projection"]))]
+    return np.array(names, dtype=object)
 
 
 def plain(value: Any) -> Any:

@@ -7,17 +7,18 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from melm.remote.connection import Connection
+from melm.remote.display import Displayed, Summary
 from melm.remote.errors import Conflict, FitCanceled, FitFailed, Interrupted, RemoteError
 from melm.remote.following import follow, follow_events, look
-from melm.remote.models import Model
-from melm.remote.progress import progress_bar
+from melm.remote.models import Model, page_of
+from melm.remote.progress import describe, is_watched, progress_bar
 from melm.remote.records import Dataset, Event, FitRecord, Status
 
 OnInterrupt: TypeAlias = Literal["detach", "cancel", "keep_best"]
 SERVICE_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 
-class Fit:
+class Fit(Displayed):
     """A handle on one fit. `record` is how it stood when the service was last asked."""
 
     def __init__(self, connection: Connection, record: FitRecord) -> None:
@@ -27,10 +28,35 @@ class Fit:
     def __repr__(self) -> str:
         return f"<Fit {self.id} {self.status}>"
 
+    def _summary(self) -> Summary:
+        record = self.record
+        lines = [", ".join(describe(record))] if record.is_active else []
+        if record.error:
+            lines.append(record.error["message"])
+        if record.is_active:
+            calls = ["fit.wait()", "fit.refresh()", "fit.cancel()"]
+        else:
+            calls = ["fit.model"] if record.model_id else ["fit.retry()"]
+        return Summary(
+            f"Fit {record.id} by {record.method} to {record.dataset_id}: {record.status}",
+            [line for line in lines if line],
+            calls=calls,
+            page=self.page,
+            share_done=record.progress.share_done if record.is_active else None,
+        )
+
+    def _picture(self) -> str | None:
+        return self.model.plot() if self.status == "succeeded" else None
+
     @property
     def id(self) -> str:
         """The fit's id: `client.fits.attach(id)` comes back to it from anywhere."""
         return self.record.id
+
+    @property
+    def page(self) -> str:
+        """Where a browser shows the fit."""
+        return page_of(self._connection, "fits", self.id)
 
     @property
     def status(self) -> Status:
@@ -80,6 +106,11 @@ class Fit:
         """What has happened since the event with the id `after`, and what happens, until the fit has ended."""
         return follow_events(self._connection, self.id, after)
 
+    def preview(self) -> dict[str, Any] | None:
+        """Where the best start so far places some of the rows; None where there is none yet."""
+        response = self._connection.send("GET", f"/v1/fits/{self.id}/preview")
+        return response.json() if response.content else None
+
     def cancel(self, *, keep_best: bool = False) -> Fit:
         """Stop the fit within seconds; `keep_best` ends it as succeeded with the best start so far, if there is one."""
         path, parameters = f"/v1/fits/{self.id}/cancel", {"keep_best": str(keep_best).lower()}
@@ -99,8 +130,9 @@ class Fit:
     def _follow(self, timeout_seconds: float | None, progress: bool | None) -> None:
         if not self.record.is_active:
             return
-        with progress_bar(self.record, progress) as show:
-            for record in follow(self._connection, self.id, timeout_seconds):
+        is_shown = is_watched() if progress is None else progress
+        with progress_bar(self.record, is_shown) as show:
+            for record in follow(self._connection, self.id, timeout_seconds, is_watched=is_shown):
                 self.record = record
                 show(record)
 
@@ -141,6 +173,7 @@ class Fits:
         validation: Mapping[str, Any] | None = SERVICE_DEFAULTS,
         name: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        permute_labels: int | None = None,
         force: bool = False,
     ) -> Fit:
         """Submit a fit. An equal one that has succeeded before is the answer at once, unless `force` is set.
@@ -153,6 +186,14 @@ class Fits:
             The method's parameters; what is not given is the method's default.
         validation : mapping or None
             `{"folds": 5, "repeats": 1}` is the service's default; None switches validation off.
+        name : str or None
+            What to call the fit and its model.
+        metadata : mapping or None
+            Texts of your own, kept with the fit and its model.
+        permute_labels : int or None
+            Permute the labels by this seed first: a picture of chance to lay beside the real one.
+        force : bool
+            Fit even when an equal fit has succeeded before.
         """
         body = {
             "dataset_id": dataset if isinstance(dataset, str) else dataset.id,
@@ -162,6 +203,7 @@ class Fits:
             "name": name,
             "metadata": dict(metadata or {}),
             "force": force,
+            **({} if permute_labels is None else {"permute_labels": permute_labels}),
         }
         return Fit(self._connection, FitRecord.of(self._connection.send("POST", "/v1/fits", json=body).json()))
 

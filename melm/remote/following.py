@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 import httpx2
@@ -17,19 +18,30 @@ from melm.remote.records import Event, FitRecord
 SILENCE_SECONDS = 25.0  # the service says something every 15: beyond this, something in between holds the stream back
 BARREN_STREAMS = 3  # streams in a row that ended early and without an event: something in between cuts them
 LONG_POLL_SECONDS = 20
+WATCH_SECONDS = 1
 
 Look: TypeAlias = tuple[FitRecord, float]  # a fit, and how long to wait before the next look
+Way: TypeAlias = Callable[[Connection, str, float], Iterator[Look]]  # to follow a fit until a deadline
 
 
 class WayClosed(Exception):
     """Something between client and service does not let this way of following through."""
 
 
-def follow(connection: Connection, fit_id: str, timeout_seconds: float | None = None) -> Iterator[FitRecord]:
-    """The fit again and again until it has ended. Outages are sat out; a way that is closed leads to the next."""
+def follow(
+    connection: Connection, fit_id: str, timeout_seconds: float | None = None, *, is_watched: bool = False
+) -> Iterator[FitRecord]:
+    """The fit again and again until it has ended. Outages are sat out; a way that is closed leads to the next.
+
+    Where somebody watches, it is looked at every second: while evidence is gathered, long times pass without an event.
+    """
     deadline = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
     # A stream cannot be left at a given time, because reading from it waits for the next word of the service.
-    ways = (by_stream, by_long_poll, by_poll) if timeout_seconds is None else (by_long_poll, by_poll)
+    ways: tuple[Way, ...] = (by_stream, by_long_poll, by_poll)
+    if is_watched:
+        ways = (partial(by_long_poll, longest_seconds=WATCH_SECONDS), by_poll)
+    elif timeout_seconds is not None:
+        ways = ways[1:]
     for way in ways:
         try:
             for record, _ in way(connection, fit_id, deadline):
@@ -68,10 +80,12 @@ def by_stream(connection: Connection, fit_id: str, deadline: float) -> Iterator[
     yield look(connection, fit_id)
 
 
-def by_long_poll(connection: Connection, fit_id: str, deadline: float) -> Iterator[Look]:
+def by_long_poll(
+    connection: Connection, fit_id: str, deadline: float, longest_seconds: float = LONG_POLL_SECONDS
+) -> Iterator[Look]:
     """Looks that the service answers when the fit has ended, or after some time."""
     while True:
-        seconds = math.ceil(min(max(deadline - time.monotonic(), 0), LONG_POLL_SECONDS))
+        seconds = math.ceil(min(max(deadline - time.monotonic(), 0), longest_seconds))
         try:
             yield look(connection, fit_id, wait_seconds=seconds, patience_seconds=0)
         except (Unreachable, Unavailable) as error:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from melm.remote import arrays
 from melm.remote.arrays import NPY, NPZ, Array
 from melm.remote.connection import Connection
+from melm.remote.display import Displayed, Summary, sizes
 from melm.remote.errors import RowsWarning
 from melm.remote.records import ModelRecord
 from melm.remote.table_body import Rows, TableBody, table_body
@@ -32,7 +33,7 @@ class Answer:
     warnings: list[str]
 
 
-class Model:
+class Model(Displayed):
     """A handle on one model, by its id or an alias. An alias may come to stand for another model at any time."""
 
     def __init__(self, connection: Connection, id: str, record: ModelRecord | None = None) -> None:
@@ -43,10 +44,34 @@ class Model:
     def __repr__(self) -> str:
         return f"<Model {self.id}>"
 
+    def _summary(self) -> Summary:
+        found = self.describe()
+        card = found["card"]
+        data, n_components = card["data"], len(found["projection"][0])
+        components = "1 component" if n_components == 1 else f"{n_components} components"
+        called = found["id"] if self.id == found["id"] else f"{self.id} ({found['id']})"
+        return Summary(
+            f"Model {called} by {found['method']}, {components}: "
+            f"{sizes(data['n_rows'], data['n_features'], data['classes'], data['class_counts'])}",
+            [card["verdict"]["next"]],
+            card["verdict"]["sentence"],
+            calls=("model.predict(X)", "model.transform(X)", "model.report()", "model.to_local()"),
+            page=self.page,
+            warnings=card["warnings"],
+        )
+
+    def _picture(self) -> str:
+        return self.plot()
+
     @property
     def record(self) -> ModelRecord:
         """The model's summary."""
         return self._record or ModelRecord.of(self.describe())
+
+    @property
+    def page(self) -> str:
+        """Where a browser shows the model."""
+        return page_of(self._connection, "models", self.id)
 
     def describe(self) -> dict[str, Any]:
         """Everything the model says of itself: projection, offset, classes, feature names, and its card."""
@@ -74,7 +99,9 @@ class Model:
         """Balanced accuracy, accuracy, log loss, confusion and divergence on rows labeled by `y` or by a column."""
         if (y is None) == (target is None):
             raise ValueError("Labels are either y or a column of the table, named by target.")
-        scores: dict[str, Any] = json.loads(self.ask("score", body_of(X, y), "application/json", target=target).content)
+        body = body_of(X, y)
+        answer = self.ask("score", body, "application/json", target=body.target or target)
+        scores: dict[str, Any] = json.loads(answer.content)
         warn(scores.get("warnings") or (), stacklevel=3)
         return scores
 
@@ -89,9 +116,35 @@ class Model:
         )
         return Answer(response.content, json.loads(response.headers.get("Melm-Warnings", "[]")))
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of a row that the model takes."""
+        document: dict[str, Any] = self._connection.get(self._path("/schema"))
+        return document
+
     def plot(self) -> str:
         """A drawing of the classes in the projection, as SVG."""
         return self._connection.send("GET", self._path("/plot.svg")).text
+
+    def plotted(self, max_points: int | None = None) -> dict[str, Any]:
+        """What the drawing shows, as numbers: points, held-out rows, contours and boundary by panel."""
+        document: dict[str, Any] = self._connection.get(self._path("/plot"), max_points=max_points)
+        return document
+
+    def report(self) -> str:
+        """The model's card as one HTML document that refers to nothing outside."""
+        return self._connection.send("GET", self._path("/report"), headers={"Accept": "text/html"}).text
+
+    def features(self) -> dict[str, Array]:
+        """The training rows as the model sees them, standardized, with their row numbers and the codes of classes."""
+        content = self._connection.send("GET", self._path("/features"), headers={"Accept": NPZ}).content
+        return dict(arrays.read(content))
+
+    def separation(self, V: npt.ArrayLike) -> dict[str, Any]:
+        """Divergence and leave-one-out score of the training rows under another projection V (n_features, k)."""
+        document: dict[str, Any] = self._connection.send(
+            "POST", self._path("/separation"), json={"V": np.asarray(V, np.float64).tolist()}
+        ).json()
+        return document
 
     def file(self) -> bytes:
         """The model as the bytes of an .npz file, which `melm.model.file` reads."""
@@ -142,6 +195,14 @@ class Models:
     def __getitem__(self, id: str) -> Model:
         return Model(self._connection, id)
 
+    def aliases(self) -> dict[str, str]:
+        """The id of the model that each alias stands for."""
+        return {each["alias"]: each["model_id"] for each in self._connection.get("/v1/aliases")["data"]}
+
+    def delete_alias(self, alias: str) -> None:
+        """Delete an alias; the model stays."""
+        self._connection.send("DELETE", f"/v1/aliases/{alias}")
+
     def upload(self, path: str | PathLike[str], *, name: str | None = None) -> Model:
         """Bring a model's file to the service."""
         response = self._connection.send(
@@ -152,6 +213,11 @@ class Models:
             content=Path(path).read_bytes(),
         )
         return Model(self._connection, response.json()["id"])
+
+
+def page_of(connection: Connection, kind: str, id: str) -> str:
+    """Where a browser shows a thing."""
+    return f"{connection.url}/#/{kind}/{id}"
 
 
 def body_of(X: Rows, y: npt.ArrayLike | None = None) -> TableBody:

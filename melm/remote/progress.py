@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from melm.remote.records import FitRecord
+
+LAYOUT = "{desc} |{bar:24}| {percentage:3.0f}%{postfix}"
 
 
 def is_watched() -> bool:
@@ -15,32 +19,62 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def progress_bar(first: FitRecord, visible: bool | None = None) -> Iterator[Callable[[FitRecord], None]]:
+def progress_bar(first: FitRecord, visible: bool) -> Iterator[Callable[[FitRecord], None]]:
     """A function that shows how a fit stands; it does nothing where nobody looks."""
-    if not (is_watched() if visible is None else visible):
+    if not visible:
         yield lambda record: None
         return
-    from tqdm import tqdm  # only where it is used: it reads the terminal when it is loaded
-
-    layout = "{desc} |{bar:24}| {n_fmt}/{total_fmt} starts{postfix}"
-    with tqdm(desc=first.status, total=first.progress.n_starts or 0, bar_format=layout, file=sys.stderr) as bar:
+    with kind_of_bar()(desc=stage_of(first), total=1.0, bar_format=LAYOUT, file=sys.stderr) as bar:
 
         def show(record: FitRecord) -> None:
-            bar.total = record.progress.n_starts or 0
-            bar.n = record.progress.starts_done
-            bar.set_description_str(record.status, refresh=False)
+            bar.n = share_of(record)
+            bar.set_description_str(stage_of(record), refresh=False)
             bar.set_postfix_str(", ".join(describe(record)), refresh=False)
             bar.refresh()
 
         yield show
 
 
-def describe(record: FitRecord) -> Iterator[str]:
-    """What there is to say beside the number of starts."""
+def kind_of_bar() -> Any:
+    """A bar of widgets in notebooks that have them, of text elsewhere; loaded only here: it reads the terminal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a notebook without widgets is told to install them
+        from tqdm.auto import tqdm
+    return tqdm
+
+
+def stage_of(record: FitRecord) -> str:
+    """What the fit is at."""
+    return record.progress.phase or record.status
+
+
+def share_of(record: FitRecord) -> float:
+    """Of all the work; of a service of version 0.1, of the starts."""
     progress = record.progress
+    if progress.share_done is not None:
+        return progress.share_done
+    return progress.starts_done / progress.n_starts if progress.n_starts else 0.0
+
+
+def describe(record: FitRecord) -> Iterator[str]:
+    """What there is to say beside the share of the work: starts or folds, best divergence, time left."""
+    progress = record.progress
+    if progress.n_starts and progress.phase != "evidence":
+        yield f"{progress.starts_done} of {progress.n_starts} starts"
+    if progress.phase == "evidence":
+        yield fit_under_way(record)
     if progress.best_divergence is not None:
         yield f"best divergence {progress.best_divergence:.4g}"
     if record.is_active and progress.eta_seconds:
         yield f"about {progress.eta_seconds:.0f} s left"
     if record.status_detail:
         yield record.status_detail
+
+
+def fit_under_way(record: FitRecord) -> str:
+    """Which of the fits that judge the model is worked on, by the share of the work: all take about as long."""
+    n_fits = record.n_fits - 1
+    number = min(max(int(share_of(record) * record.n_fits), 1), n_fits)
+    validation = record.validation or {}
+    n_folds = validation.get("folds", 0) * validation.get("repeats", 1)
+    return f"{'fold' if n_fits == n_folds else 'fit'} {number} of {n_fits}"

@@ -7,6 +7,8 @@ from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from melm.remote.display import SHOWN_COLUMNS, Displayed, Summary, sizes
+
 Label: TypeAlias = str | int | float | bool
 Status: TypeAlias = Literal["queued", "running", "succeeded", "failed", "canceled"]
 R = TypeVar("R", bound="Record")
@@ -34,7 +36,7 @@ def read(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Dataset(Record):
+class Dataset(Displayed, Record):
     """The summary of an uploaded dataset."""
 
     id: str
@@ -50,7 +52,19 @@ class Dataset(Record):
     class_counts: list[int]
     constant_columns: list[int]
     feature_names: list[str] | None
-    columns: list[dict[str, Any]] | None  # of a table: name, role, reason, gaps and categories of each
+    columns: list[dict[str, Any]] | None  # of a table: name, role, reason, missing values and categories of each
+
+    def _summary(self) -> Summary:
+        columns = self.columns or []
+        shown = [(each["name"], each["role"], each["reason"]) for each in columns[:SHOWN_COLUMNS]]
+        more = len(columns) - len(shown)
+        return Summary(
+            f"Dataset {self.id}: {sizes(self.n_rows, self.n_features, self.classes, self.class_counts)}",
+            [f"The first {len(shown)} of its {len(columns)} columns follow."] if more else [],
+            header=("column", "role", "reason"),
+            rows=shown,
+            calls=("fit = client.fits.submit(dataset)", "client.datasets.rows(dataset)"),
+        )
 
 
 @dataclass(frozen=True)
@@ -80,6 +94,7 @@ class Progress(Record):
     best_divergence: float | None
     eta_seconds: float | None
     share_done: float | None = None  # of all the work, folds and all; a service of version 0.1 does not say
+    phase: Literal["search", "evidence"] | None = None  # what a running fit is at: its model, or the evidence for it
 
 
 @dataclass(frozen=True)
@@ -116,6 +131,17 @@ class FitRecord(Record):
     def is_active(self) -> bool:
         """Whether the fit has yet to end."""
         return self.status in ("queued", "running")
+
+
+@dataclass(frozen=True)
+class MethodRecord(Record):
+    """A method, and what can be set about it."""
+
+    name: str
+    title: str
+    description: str
+    common: bool  # whether it is one of those that people compare first
+    parameters: list[dict[str, Any]]  # name, description, default, and what is accepted, as JSON Schema
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
-"""Tables on their way: files and bytes as they are; rows by name, and data frames with text or gaps, as JSON."""
+"""Tables on their way: files and bytes as they are, data frames as Arrow, rows by name as JSON."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.remote.arrays import as_labels, names_of
-from melm.tables.files import HEAD_BYTES, JSON, format_of
+from melm.remote.arrays import Array, as_labels, names_of
+from melm.tables.files import ARROW, HEAD_BYTES, JSON, format_of
 from melm.tables.sparse import SparseMatrix
 
 PIECE_BYTES = 1 << 20
@@ -42,6 +43,8 @@ class TableBody:
     content: bytes | FilePieces
     media_type: str
     n_bytes: int | None = None  # of a file, so that it need not be sent in chunks
+    target: str | None = None  # the column of the labels, where they were given beside the rows
+    columns: Mapping[str, str] = field(default_factory=dict)  # roles that the types of a data frame tell
 
     @property
     def headers(self) -> dict[str, str]:
@@ -51,7 +54,7 @@ class TableBody:
 
 
 def table_body(rows: object, y: npt.ArrayLike | None = None) -> TableBody | None:
-    """The body of what is a table: a file's path, its bytes, rows by name, or a data frame with text or gaps.
+    """The body of what is a table: a file's path, its bytes, rows by name, or a data frame that is no matrix.
 
     None for everything that is a matrix. The labels of a file are in one of its columns, those of rows may be `y`.
     """
@@ -62,8 +65,61 @@ def table_body(rows: object, y: npt.ArrayLike | None = None) -> TableBody | None
     if isinstance(rows, Sequence) and len(rows) and all(isinstance(row, Mapping) for row in rows):
         return rows_body(rows, y)
     if names_of(rows) is not None and not is_matrix(rows):
-        return rows_body(records_of(rows), y)
+        return frame_body(rows, y)
     return None
+
+
+def frame_body(frame: Any, y: npt.ArrayLike | None = None) -> TableBody:
+    """A data frame of pandas, polars or Arrow, with its labels in a column of their own.
+
+    It goes as JSON where pyarrow is not installed, where a column mixes types that Arrow keeps apart, and where labels
+    are booleans or numbers with decimals, which a column of Arrow does not give back as they are.
+    """
+    labels = None if y is None else as_labels(y)
+    if labels is None or labels.dtype.kind in "iU":
+        try:
+            return arrow_body(frame, labels)
+        except NoArrow:
+            pass
+    return rows_body(records_of(frame), labels)
+
+
+class NoArrow(Exception):
+    """A data frame that cannot be written as Arrow here."""
+
+
+def arrow_body(frame: Any, labels: Array | None) -> TableBody:
+    """The frame as an Arrow stream."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError as error:
+        raise NoArrow from error
+    from narwhals.stable.v2 import Categorical, Enum, from_native, maybe_reset_index
+
+    found = maybe_reset_index(from_native(frame, eager_only=True))  # the index of pandas would become a column
+    columns = {name: "categorical" for name, kind in found.schema.items() if kind in (Categorical, Enum)}
+    try:
+        table = found.to_arrow()
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise NoArrow from error
+    target = None
+    if labels is not None:
+        if len(labels) != len(table):
+            raise ValueError(f"There are {len(labels)} labels for {len(table)} rows.")
+        target = free_name(table.column_names)
+        table = table.append_column(target, pa.array(labels.tolist()))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return TableBody(sink.getvalue().to_pybytes(), ARROW.media_type, target=target, columns=columns)
+
+
+def free_name(taken: Sequence[str]) -> str:
+    """A name for the column of labels."""
+    name = "y"
+    while name in taken:
+        name += "_"
+    return name
 
 
 def rows_body(rows: Iterable[Mapping[str, Any]], y: npt.ArrayLike | None) -> TableBody:
@@ -86,20 +142,23 @@ def file_body(file: str | PathLike[str] | bytes) -> TableBody:
 
 def is_matrix(frame: object) -> bool:
     """Whether a data frame holds numbers only, and one in every cell."""
-    values = np.asarray(frame)
+    values = np.asarray(frame)  # Arrow's tables are arrays, too
     if values.dtype.kind == "O" and all(isinstance(cell, NUMBERS) for cell in values.flat):
         values = values.astype(np.float64)
     return values.dtype.kind in "fiub" and not (values.dtype.kind == "f" and bool(np.isnan(values).any()))
 
 
 def records_of(frame: Any) -> Iterable[Mapping[str, Any]]:
-    """The rows of a data frame of polars or pandas by name, None where there are gaps."""
-    if hasattr(frame, "to_dicts"):
-        return frame.to_dicts()  # type: ignore[no-any-return]
+    """The rows of a data frame by name, None where a value is missing."""
+    for method in ("to_dicts", "to_pylist"):  # of polars, of Arrow
+        if hasattr(frame, method):
+            return getattr(frame, method)()  # type: ignore[no-any-return]
     return frame.astype(object).where(frame.notna(), None).to_dict("records")  # type: ignore[no-any-return]
 
 
 def plain(cell: Any) -> Any:
-    """A cell as JSON knows it: NumPy's values as Python's, and NaN, which is how many programs write a gap, as null."""
+    """A cell as JSON knows it: NumPy's values as Python's, times as ISO 8601, and NaN, a missing value, as null."""
     value = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(value, date | time | datetime):
+        return value.isoformat()
     return None if isinstance(value, float) and math.isnan(value) else value

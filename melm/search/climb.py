@@ -225,7 +225,7 @@ def _climb(
     return Climb(best.projection, best.divergence, n_evaluations, reason)
 
 
-def race_survivors(divergences: Sequence[float | None]) -> list[int]:
+def race_survivors(divergences: Sequence[float | None], n_best: int = RACE_SURVIVORS) -> list[int]:
     """Starts that are among the best of themselves and all before them.
 
     What survives does not depend on later starts, so asking for more starts never gives a worse best.
@@ -234,7 +234,7 @@ def race_survivors(divergences: Sequence[float | None]) -> list[int]:
     for index, divergence in enumerate(divergences):
         if divergence is not None:
             better = sum(other is not None and other > divergence for other in divergences[:index])
-            if better < RACE_SURVIVORS:
+            if better < n_best:
                 survivors.append(index)
     return survivors
 

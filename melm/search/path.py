@@ -29,9 +29,9 @@ from melm.data.projection import orthonormalize
 from melm.density.projected import class_densities
 from melm.objective.divergence import Form, WhitenedDivergence
 from melm.objective.posterior import WhitenedPosterior, background
-from melm.plan import Result, Stopped
+from melm.plan import Result
 from melm.search.climb import FLATNESS, MEMORY, climb
-from melm.search.recording import Climbable
+from melm.search.recording import Climbable, Recording
 from melm.search.sample import sample
 from melm.search.starts import start_projection
 from melm.typing import Array
@@ -113,14 +113,14 @@ class Path:
         whole, n_rows, gamma = problem, sum(problem.rows.counts), arguments["gamma"]
         if n_rows > SAMPLE_ROWS:
             problem = sample(problem, SAMPLE_ROWS, self.seed)
-        divergence = WhitenedDivergence(problem, self.n_components, gamma, self.form)
-        posterior = WhitenedPosterior(problem, self.n_components, gamma, self.form)
+        divergence = Recording(WhitenedDivergence(problem, self.n_components, gamma, self.form), arguments, should_stop)
+        posterior = divergence.beside(WhitenedPosterior(problem, self.n_components, gamma, self.form))
         shape = (len(problem.whitening.covariances[0]), self.n_components)
         found: list[Array] = []
         n_classes, end = len(problem.rows.counts), (-np.inf, np.full(shape, np.nan))
         setting = Setting(arguments["ridge"], gamma, arguments["n_kept"])
         for start in self._starts(setting, n_classes):
-            V = self._start(start, problem, divergence, should_stop)
+            V = self._start(start, problem, divergence)
             for objective in self._objectives(n_classes):
                 steps = self._steps(objective)
                 if V is None:
@@ -128,13 +128,13 @@ class Path:
                     continue
                 climbed: Climbable = divergence if objective == "divergence" else posterior
                 scale = 1.0 if objective == "divergence" else POSTERIOR_SCALE
-                points = follow(climbed, V, steps, scale, self.tolerance, should_stop)
+                points = follow(climbed, V, steps, scale, self.tolerance)
                 found += points
                 V = orthonormalize(points[-1])
                 if objective == "divergence":
-                    end = max(end, (divergence.value(V), V), key=lambda pair: pair[0])
+                    end = max(end, (divergence.value_and_gradient(V)[0], V), key=lambda pair: pair[0])
         result = {
-            "n_evaluations": divergence.n_evaluations + posterior.n_evaluations,
+            "n_evaluations": divergence.n_evaluations,
             "stopping_reason": "converged",
             "divergence": end[0],
         }
@@ -157,9 +157,7 @@ class Path:
         few = tuple(o for o in self.objectives if o == "divergence" or n_classes <= POSTERIOR_CLASSES)
         return few or ("divergence",)
 
-    def _start(
-        self, name: StartName, problem: Problem, divergence: WhitenedDivergence, should_stop: Callable[[], bool]
-    ) -> Array | None:
+    def _start(self, name: StartName, problem: Problem, divergence: Climbable) -> Array | None:
         """Where a path begins, in whitened coordinates; None where there is no such start."""
         if name == "informed":
             return start_projection(problem.whitening, self.n_components, self.seed, 0)
@@ -181,7 +179,6 @@ class Path:
                 tolerance=self.tolerance,
                 max_iterations=RACE_EVALUATIONS,
                 max_evaluations=RACE_EVALUATIONS,
-                should_stop=should_stop,
             )
             for index in range(self.n_starts)
         ]
@@ -206,7 +203,6 @@ def follow(
     iterations: Sequence[int],
     scale: float,
     tolerance: float,
-    should_stop: Callable[[], bool] = lambda: False,
 ) -> list[Array]:
     """Where L-BFGS from V0 stands after so many iterations; where it has ended before, its end.
 
@@ -216,8 +212,6 @@ def follow(
     visited = [V0]
 
     def height(flat: Array) -> tuple[float, Array]:
-        if should_stop():
-            raise Stopped
         V = flat.reshape(shape)
         value, gradient = objective.value_and_gradient(V)
         excess = V.T @ V - identity

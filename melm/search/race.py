@@ -1,13 +1,13 @@
 """The search for the best projection: many starts, raced, as a plan of units.
 
-Large data sets are searched from coarse to fine. All starts race on a sample of the rows and the survivors converge
-there; on each larger sample, and at last on all rows, the optima that differ are judged afresh and only the best climb
-on. One optimum of a small sample is not to be trusted: it may be an accident of the rows that were drawn.
+All but small data sets are searched from coarse to fine. All starts race, and the survivors converge, where an
+evaluation is cheap: on a sample of the rows where they are many, else on all rows with potentials to a few digits. On
+each larger sample, and at last on all rows in full accuracy, the optima that differ are judged afresh and only the best
+climb on. One optimum of a small sample is not to be trusted: it may be an accident of the rows that were drawn.
 
 Asking for more starts never gives a worse best. Whether a start goes on depends only on itself and on the starts before
 it, so all that are judged on all rows with few starts are judged there with more. The promise is about the divergence
-on all rows: after convergence where there are no samples, and as judged before the last climb, which only raises it,
-where there are.
+on all rows: after convergence on small data sets, and elsewhere as judged before the last climb, which only raises it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ import numpy as np
 from melm.data.covariance import CovarianceKind
 from melm.data.problem import Problem
 from melm.objective.beyond import divergence_on
-from melm.objective.divergence import Form
+from melm.objective.divergence import SPECTRAL_COMPONENTS, SPECTRAL_TOLERANCE, Form
 from melm.objective.stack import DivergenceStack
 from melm.plan import NothingFitted, Plan, Resamples, Result, Stage, Unit, within
 from melm.search.climb import (
     RACE_EVALUATIONS,
+    RACE_SURVIVORS,
     Climb,
     StartResult,
     StoppingReason,
@@ -40,12 +41,25 @@ from melm.typing import Array
 
 GENEROSITY = 2  # how many times the gain of the best another optimum may be expected to make on all rows
 MISLED = 0.05  # share of the divergence: optima of a sample that gain more on all rows were accidents of the sample
-SAMPLE_TOLERANCE = 100  # times the tolerance on all rows: far below the noise of sampling
+COARSE_TOLERANCE = 100  # times the tolerance of the last climb: far below the noise of sampling
+COARSE_POTENTIALS = 1e-5  # relative to their peak: divergences to 1e-6, at half the cost of those to ten digits
 HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
 SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
 SMALL_ROWS = 512  # up to here starts are evaluated together, over all pairs of rows: at most 2 ms for 16 projections
-POLISH_EVALUATIONS = 10  # for each start, after a race; and CLIMB_EVALUATIONS on each larger sample.
+SECOND_RACE = 32  # more evaluations, for the survivors of the first race where each takes long,
+SECOND_SURVIVORS = 2  # and how many are left
+POLISH_EVALUATIONS = 10  # for each start, after a race; and CLIMB_EVALUATIONS on each finer level.
 CLIMB_EVALUATIONS = 20  # Both are typical: from them progress is estimated.
+
+
+@dataclass(frozen=True)
+class Level:
+    """How much an evaluation takes into account: searches go from coarse levels to all rows in full accuracy."""
+
+    name: str  # what is added to the names of its stages
+    n_rows: int
+    is_sample: bool
+    is_coarse: bool = True  # not in full accuracy, nor until no step gains anything
 
 
 @dataclass(frozen=True)
@@ -65,57 +79,75 @@ class Search:
     def plan(
         self, n_rows: int, gamma: float, resamples: Resamples = (), name: str = "", in_memory: int | None = None
     ) -> Plan[Found]:
-        """All starts on n_rows rows. With a race, only its survivors are converged, and samples go before all rows."""
-        sizes = sample_sizes(n_rows, in_memory) if self.race else [n_rows]
-        units = _Units(sizes, gamma, resamples, name, self._is_small(n_rows))
+        """All starts on n_rows rows. With a race, only its survivors are converged, and coarse levels go first."""
+        levels = self._levels(n_rows, in_memory)
+        units = _Units(gamma, resamples, name, self._is_small(n_rows))
         found = Found()
         limit = RACE_EVALUATIONS if self.race else None
-        raced, polished, *grown = self._shares(sizes)
-        starting = self._step(found, units, "start", range(self.n_starts), sizes[0], limit)
+        raced, polished, *grown = self._shares(levels)
+        starting = self._step(found, units, "start", range(self.n_starts), levels[0], limit)
         yield from within(starting, 0, raced)
         if not found.starts:
             raise NothingFitted("No start gave a result.")
         if self.race:
             survivors = found.survivors(range(self.n_starts))
-            unfinished = [i for i in survivors if found.starts[i].stopping_reason is StoppingReason.DROPPED]
-            yield from within(self._step(found, units, "polish", unfinished, sizes[0]), raced, polished)
-            for size, begins, ends in zip(sizes[1:], [polished, *grown], grown, strict=False):
-                judging = self._step(found, units, "judge", found.distinct(survivors), size, max_evaluations=1)
+            survivors = yield from within(self._polish(found, units, survivors, levels[0]), raced, polished)
+            for level, begins, ends in zip(levels[1:], [polished, *grown], grown, strict=False):
+                judging = self._step(found, units, "judge", found.distinct(survivors), level, max_evaluations=1)
                 yield from within(judging, begins, begins)
                 survivors = found.hopeful()
-                if size < n_rows:
-                    yield from within(self._step(found, units, "polish", survivors, size), begins, ends)
+                if level is not levels[-1]:
+                    yield from within(self._step(found, units, "polish", survivors, level), begins, ends)
                 else:
-                    yield from within(self._finish(found, units, size), begins, ends)
+                    yield from within(self._finish(found, units, level), begins, ends)
         return found
 
-    def _shares(self, sizes: Sequence[int]) -> list[float]:
-        """The share of the work that is done after the race, after its polish, and after each larger sample."""
+    def _levels(self, n_rows: int, in_memory: int | None) -> list[Level]:
+        """From coarse to fine: samples, or else coarse potentials, then everything. Small data sets begin with that."""
+        *samples, _ = sample_sizes(n_rows, in_memory) if self.race else [n_rows]
+        levels = [
+            Level(f" on {size} rows" if place else "", size, is_sample=True) for place, size in enumerate(samples)
+        ]
+        if self.race and not samples and not self._is_small(n_rows) and self._has_grids:
+            levels = [Level("", n_rows, is_sample=False)]
+        last = "" if not levels else f" on {n_rows} rows" if samples else " in full accuracy"
+        return [*levels, Level(last, n_rows, is_sample=False, is_coarse=False)]
+
+    def _polish(self, found: Found, units: _Units, survivors: list[int], level: Level) -> Plan[list[int]]:
+        """The survivors of the race converge on the first level; where there is no finer one but the last, fewer do."""
+        if level.is_coarse and not level.is_sample:
+            yield from self._step(found, units, "race", found.dropped(survivors), level, SECOND_RACE)
+            survivors = found.survivors(survivors, SECOND_SURVIVORS)
+        yield from self._step(found, units, "polish", found.dropped(survivors), level)
+        return survivors
+
+    def _shares(self, levels: Sequence[Level]) -> list[float]:
+        """The share of the work that is done after the race, after its polish, and after each finer level."""
         if not self.race:
             return [1.0, 1.0]
         on_first = [self.n_starts * RACE_EVALUATIONS, self.n_starts * POLISH_EVALUATIONS]
-        work = [n * sizes[0] for n in on_first] + [CLIMB_EVALUATIONS * size for size in sizes[1:]]
+        work = [n * levels[0].n_rows for n in on_first] + [CLIMB_EVALUATIONS * level.n_rows for level in levels[1:]]
         shares: list[float] = (np.cumsum(work) / sum(work)).tolist()
         return shares
 
-    def _finish(self, found: Found, units: _Units, n_rows: int) -> Plan[None]:
+    def _finish(self, found: Found, units: _Units, level: Level) -> Plan[None]:
         """The best converges on all rows, then others that a like gain could take above it.
 
         Where the gain is large, the sample has misled, and all of them converge; else they race, and a winner does.
         """
         judged = found.judged()
         best = best_start(judged, [start.divergence for start in judged])
-        yield from within(self._step(found, units, "polish", [best.index], n_rows), 0, 0.5)
+        yield from within(self._step(found, units, "polish", [best.index], level), 0, 0.5)
         reached = found.starts[best.index].divergence
         gain = reached - best.divergence
         others = [s.index for s in judged if s is not best and s.divergence + GENEROSITY * gain > reached]
         if gain > MISLED * reached:
-            yield from within(self._step(found, units, "polish", others, n_rows), 0.5, 1)
+            yield from within(self._step(found, units, "polish", others, level), 0.5, 1)
         else:
-            yield from within(self._step(found, units, "race", others, n_rows, RACE_EVALUATIONS), 0.5, 1)
+            yield from within(self._step(found, units, "race", others, level, RACE_EVALUATIONS), 0.5, 1)
             winner = max(others, key=lambda index: found.starts[index].divergence, default=best.index)
             if found.starts[winner].divergence > reached:
-                yield from within(self._step(found, units, "polish", [winner], n_rows), 1, 1)
+                yield from within(self._step(found, units, "polish", [winner], level), 1, 1)
 
     def run(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan. The result holds the divergence on all rows, or that on a sample of them."""
@@ -142,10 +174,12 @@ class Search:
 
     def _climb(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         n_sampled = arguments.get("n_sampled")
-        tolerance = self.tolerance
         if n_sampled is not None:
-            problem, tolerance = sample(problem, n_sampled, self.seed), SAMPLE_TOLERANCE * self.tolerance
-        objective = divergence_on(problem, self.n_components, arguments["gamma"], self.form)
+            problem = sample(problem, n_sampled, self.seed)
+        tolerance, potentials = self.tolerance, SPECTRAL_TOLERANCE
+        if arguments["coarse"]:
+            tolerance, potentials = COARSE_TOLERANCE * tolerance, COARSE_POTENTIALS
+        objective = divergence_on(problem, self.n_components, arguments["gamma"], self.form, potentials)
         end = climb(
             Recording(objective, arguments, should_stop),
             self._start(problem, arguments),
@@ -162,6 +196,10 @@ class Search:
             return stands
         return start_projection(problem.whitening, self.n_components, self.seed, arguments["start"])
 
+    @property
+    def _has_grids(self) -> bool:
+        return self.form != "exact" and self.n_components <= SPECTRAL_COMPONENTS
+
     def _is_small(self, n_rows: int) -> bool:
         return n_rows <= SMALL_ROWS and self.form != "spectral"
 
@@ -171,14 +209,14 @@ class Search:
         units: _Units,
         action: str,
         indices: Sequence[int],
-        n_rows: int,
+        level: Level,
         max_evaluations: int | None = None,
     ) -> Plan[None]:
-        """One stage: some starts climb from where they stand, on all rows or a sample."""
+        """One stage: some starts climb from where they stand."""
         if indices:
-            stage = units.stage(action, [(i, found.starts.get(i)) for i in indices], n_rows, max_evaluations)
+            stage = units.stage(action, [(i, found.starts.get(i)) for i in indices], level, max_evaluations)
             results = yield stage
-            found.note(stage.name, n_rows, self.seed, dict(zip(indices, results, strict=True)))
+            found.note(stage.name, level, self.seed, dict(zip(indices, results, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -197,8 +235,9 @@ class Found:
 
     starts: dict[int, StartResult] = field(default_factory=dict)
     stages: list[StageCount] = field(default_factory=list)
+    levels: dict[int, Level] = field(default_factory=dict)  # where each start was last
 
-    def note(self, stage: str, n_rows: int, seed: int, results: dict[int, Result | None]) -> None:
+    def note(self, stage: str, level: Level, seed: int, results: dict[int, Result | None]) -> None:
         """Where a stage took some starts. One that is missing stays where it stood."""
         arrived = {index: result for index, result in results.items() if result is not None}
         for index, result in arrived.items():
@@ -207,18 +246,23 @@ class Found:
                 index=index,
                 seed=seed,
                 divergence=result["divergence"] if "divergence" in result else result["sample_divergence"],
-                n_rows=n_rows,
+                n_rows=level.n_rows,
                 n_evaluations=before + result["n_evaluations"],
                 stopping_reason=StoppingReason(result["stopping_reason"]),
                 projection=result["projection"],
             )
+            self.levels[index] = level
         n_evaluations = sum(result["n_evaluations"] for result in arrived.values())
-        self.stages.append(StageCount(stage, n_rows, len(arrived), n_evaluations))
+        self.stages.append(StageCount(stage, level.n_rows, len(arrived), n_evaluations))
 
-    def survivors(self, indices: Sequence[int]) -> list[int]:
+    def survivors(self, indices: Sequence[int], n_best: int = RACE_SURVIVORS) -> list[int]:
         """Those of some starts that are among the best of themselves and the ones before them."""
         divergences = [self.starts[i].divergence if i in self.starts else None for i in indices]
-        return [indices[position] for position in race_survivors(divergences)]
+        return [indices[position] for position in race_survivors(divergences, n_best)]
+
+    def dropped(self, indices: Sequence[int]) -> list[int]:
+        """Those of some starts that have not converged for want of evaluations."""
+        return [i for i in indices if self.starts[i].stopping_reason is StoppingReason.DROPPED]
 
     def hopeful(self) -> list[int]:
         """Of the starts just judged, those that survive a race and do not lie hopelessly below one before them."""
@@ -237,9 +281,9 @@ class Found:
         return list(bases)
 
     def judged(self) -> list[StartResult]:
-        """The starts that came to be judged on most rows: only their divergences can be compared."""
-        most = max(start.n_rows for start in self.starts.values())
-        return [start for start in self.in_order() if start.n_rows == most]
+        """The starts that came to be judged on the finest level: only their divergences can be compared."""
+        finest = max(self.levels.values(), key=lambda level: (level.n_rows, not level.is_coarse))
+        return [start for start in self.in_order() if self.levels[start.index] == finest]
 
     def in_order(self) -> list[StartResult]:
         """All starts by their index."""
@@ -250,28 +294,31 @@ class Found:
 class _Units:
     """Makes the units of one search: what they all share, and how they are named."""
 
-    sizes: list[int]
     gamma: float
     resamples: Resamples
     name: str
     together: bool  # whether starts are climbed together
 
     def stage(
-        self, action: str, starts: list[tuple[int, StartResult | None]], n_rows: int, max_evaluations: int | None
+        self, action: str, starts: list[tuple[int, StartResult | None]], level: Level, max_evaluations: int | None
     ) -> Stage:
-        where = "" if n_rows == self.sizes[0] else f" on {n_rows} rows"
         units = []
         for index, stands in starts:
-            arguments: dict[str, Any] = {"start": index, "gamma": self.gamma, "max_evaluations": max_evaluations}
+            arguments: dict[str, Any] = {
+                "start": index,
+                "gamma": self.gamma,
+                "max_evaluations": max_evaluations,
+                "coarse": level.is_coarse,
+            }
             if stands is not None:
                 arguments["projection"] = stands.projection
-            if n_rows < self.sizes[-1]:
-                arguments["n_sampled"] = n_rows
+            if level.is_sample:
+                arguments["n_sampled"] = level.n_rows
             start = None if self.resamples else index
-            name = f"{self.name}{action} {index}{where}"
+            name = f"{self.name}{action} {index}{level.name}"
             alike = (self.resamples, self.gamma, max_evaluations) if self.together else None
             units.append(Unit(name, arguments, self.resamples, start, alike, resumable=alike is None))
-        return Stage(f"{action}{where}", units)
+        return Stage(f"{action}{level.name}", units)
 
 
 def best_start(starts: Sequence[StartResult], scores: Sequence[float]) -> StartResult:

@@ -7,7 +7,11 @@ values arrives where it was stopped, bit for bit and at next to no cost.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
+
+import numpy as np
 
 from melm.plan import Result, RowsLost, Stopped
 from melm.typing import Array
@@ -25,20 +29,43 @@ class Recording:
 
     def __init__(self, objective: Climbable, arguments: Result, should_stop: Callable[[], bool]) -> None:
         self._objective = objective
-        self._record = list(arguments.get("evaluations", ()))
+        self._record: list[tuple[float, Array] | None] = list(arguments.get("evaluations", ()))
         self._should_stop = should_stop
         self.n_evaluations = 0
 
     def value_and_gradient(self, V: Array) -> tuple[float, Array]:
         """As recorded, then as the objective gives it. Raises `Stopped`, with the record, when told to stop."""
+        return self._next(self._objective, V)
+
+    def beside(self, objective: Climbable) -> Climbable:
+        """Another objective of the same unit, for the same record."""
+        return _Beside(partial(self._next, objective))
+
+    def _next(self, objective: Climbable, V: Array) -> tuple[float, Array]:
         if self.n_evaluations == len(self._record):
             if self._should_stop():
                 raise Stopped({"evaluations": self._record})
             try:
-                self._record.append(self._objective.value_and_gradient(V))
+                self._record.append(_evaluation(objective, V))
             except RowsLost as lost:
                 lost.so_far = {"evaluations": self._record}
                 raise
-        value, gradient = self._record[self.n_evaluations]
+        evaluation = self._record[self.n_evaluations]
         self.n_evaluations += 1
+        if evaluation is None:
+            raise np.linalg.LinAlgError
+        value, gradient = evaluation
         return value, gradient
+
+
+@dataclass(frozen=True)
+class _Beside:
+    value_and_gradient: Callable[[Array], tuple[float, Array]]
+
+
+def _evaluation(objective: Climbable, V: Array) -> tuple[float, Array] | None:
+    """None where no density can be computed, which is to be remembered as well."""
+    try:
+        return objective.value_and_gradient(V)
+    except np.linalg.LinAlgError:
+        return None

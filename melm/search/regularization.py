@@ -123,7 +123,7 @@ class Regularization:
         arguments = {**setting._asdict(), "judged": start is None}
         is_shown = start if n_kept is None and not resamples else None  # progress counts the paths of all features
         screened = "" if n_kept is None else f" kept {n_kept}"
-        return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}{screened}", arguments, resamples, is_shown)
+        return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}{screened}", arguments, resamples, is_shown, resumable=True)
 
     def _folds(self, data: Labeled, resamples: Resamples) -> list[Fold]:
         """Inner folds of the training rows whose training part has rows of every class; none where rows are too few."""

@@ -40,4 +40,5 @@ def sample(problem: Problem, n_rows: int, seed: int) -> Problem:
         drawn = generator.choice(len(rows), n_drawn, replace=False, shuffle=False)
         by_class.append(rows[np.sort(drawn)])
     whitening = replace(problem.whitening, mixture=None)  # the covariances are those of all rows
-    return replace(problem, whitening=whitening, rows=replace(problem.rows, by_class=by_class), everything=None)
+    rows = replace(problem.rows, together=np.concatenate(by_class), counts=list(map(len, by_class)))
+    return replace(problem, whitening=whitening, rows=rows, everything=None)

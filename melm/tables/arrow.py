@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 import pyarrow.parquet
 
-from melm.tables.table import NO_CATEGORY, Codes, Table, sort_categories
+from melm.tables.table import NO_CATEGORY, Cell, Codes, Table, as_text, sort_categories
 from melm.typing import Array
 
 Buffer: TypeAlias = bytes | memoryview
@@ -101,9 +101,26 @@ def from_frame(frame: Any, text: Collection[str] = ()) -> Table:
     import narwhals
 
     try:
-        return from_arrow(narwhals.from_native(frame, eager_only=True).to_arrow(), text)
+        found = narwhals.maybe_reset_index(narwhals.from_native(frame, eager_only=True))  # an index is no column
+        found = found.with_columns(*(column for name in found.columns if (column := _as_text(found[name])) is not None))
+        return from_arrow(found.to_arrow(), text)
     except (pa.ArrowException, narwhals.exceptions.NarwhalsError, TypeError, OverflowError) as error:
         raise NotArrow("a table of plain columns", error) from None
+
+
+def _as_text(column: Any) -> Any:
+    """A column of Python objects in which text stands beside other values, as text; None where it is none."""
+    import narwhals
+
+    if column.dtype != narwhals.Object:
+        return None
+    missing = column.is_null().to_list()
+    cells = [None if is_null else cell for cell, is_null in zip(column.to_list(), missing, strict=True)]
+    is_text = {isinstance(cell, str) for cell in cells if cell is not None}
+    if is_text != {True, False} or not all(isinstance(cell, Cell) for cell in cells):
+        return None
+    written = [None if cell is None else as_text(cell) for cell in cells]
+    return narwhals.new_series(column.name, written, narwhals.String, backend=column.implementation)
 
 
 def from_arrow(

@@ -6,14 +6,12 @@ more as text, so that the cell can be shown.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
-import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -23,13 +21,14 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from melm.tables.csv_column import Numbers, Text, any_match
-from melm.tables.dialect import ENCODINGS, LONGEST_MARK, Dialect, encoding_of, sniff
+from melm.tables.dialect import Dialect, sniff
 from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_open
-from melm.tables.options import ReadOptions
+from melm.tables.options import ENCODINGS, ReadOptions
 from melm.tables.problem import Fix, Level, Problem, Problems
 from melm.tables.roles import ID_NAME, Role, by_name, near_name
 from melm.tables.stack import Stack
 from melm.tables.table import Codes, Table
+from melm.tables.transcoding import CsvEncodingError, CsvError, Transcoder
 from melm.typing import Array
 
 MISSING_VALUES = (
@@ -43,19 +42,6 @@ SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the colu
 MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
 MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
-UNDEFINED_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
-
-
-class CsvError(ValueError):
-    """A file that cannot be read as a table, with everything that is wrong with it."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("; ".join(map(str, problems[:5])))
-        self.problems = list(problems)
-
-
-class CsvEncodingError(CsvError):
-    """The bytes are not text in the encoding that they should be in."""
 
 
 def read_csv(chunks: Iterable[bytes], options: ReadOptions | None = None) -> Table:
@@ -79,11 +65,6 @@ class CsvReader:
         _check(self._options)
         self._spill_bytes = spill_bytes
         self._max_columns = max_columns
-        self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
-        self._encoding = "utf-8"
-        self._has_accents = False  # whether characters beyond ASCII have come, all of them UTF-8
-        self._rest = b""  # the beginning of such a character, at the end of a piece
-        self._is_known = False
         self._is_begun = False
         self._roles: dict[str, str] = {}  # that are given, by name
         self._pending: list[bytes] = []
@@ -93,6 +74,7 @@ class CsvReader:
         self._columns: dict[str, Numbers | Text] = {}
         self._numbers, self._codes = Stack(0), Stack(0)
         self.problems = Problems()
+        self._transcoder = Transcoder(self._options.encoding, self.problems)
         self._kept_before = array("q")  # how many rows were kept before each that is not as long as the header
         self._line_of: dict[int, int] = {}  # of rows with problems
         self._n_lines = 0  # before the next block
@@ -106,7 +88,7 @@ class CsvReader:
     @property
     def encoding(self) -> str:
         """What the bytes were taken for."""
-        return self._encoding
+        return self._transcoder.encoding
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,9 +108,7 @@ class CsvReader:
 
     def feed(self, chunk: bytes) -> None:
         """The next piece of the file."""
-        self._add(self._to_utf8(chunk) if self._is_known else chunk)
-        if not self._is_known and self._n_pending >= LONGEST_MARK:
-            self._find_encoding()
+        self._add(self._transcoder.feed(chunk))
         if self._n_pending >= self._enough:
             data = self._take_pending()
             end = _end_of_rows(data)
@@ -146,9 +126,7 @@ class CsvReader:
 
     def finish_with_problems(self) -> Table | None:
         """The table as far as it can be read, None where it has no rows; `problems` says what is odd about it."""
-        if not self._is_known:
-            self._find_encoding()
-        self._add(self._to_utf8(b"", final=True))
+        self._add(self._transcoder.feed(b"", final=True))
         rest = self._take_pending()
         if rest.strip() or not self._is_begun:
             self._take(memoryview(rest))
@@ -190,67 +168,6 @@ class CsvReader:
     def _real_row(self, row: int) -> int:
         """A row among those that were kept, counted with those that were skipped."""
         return row + bisect_right(self._kept_before, row)
-
-    def _find_encoding(self) -> None:
-        """Once the first bytes are there: UTF-8 goes to the parser as it is, all else is decoded first."""
-        self._is_known = True
-        data = self._take_pending()
-        found = encoding_of(data[:LONGEST_MARK])
-        if found == "utf-8-sig":
-            data = data[len(codecs.BOM_UTF8) :]
-            found = "utf-8"
-        self._encoding = encoding = self._options.encoding or found
-        if encoding != "utf-8":
-            self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._add(self._to_utf8(data))
-
-    def _to_utf8(self, chunk: bytes, final: bool = False) -> bytes:
-        """The next piece for the parser. A file that turns out not to be UTF-8 is read as programs of Windows write."""
-        if self._decoder is not None:
-            return self._decode(chunk, final)
-        if (
-            self._options.encoding is not None
-            or self._has_accents
-            or (chunk.isascii() and not self._rest and not final)
-        ):
-            return chunk  # what is wrong with it then is found by the parser
-        data = self._rest + chunk
-        try:
-            checker = codecs.getincrementaldecoder("utf-8")()
-            checker.decode(data, final)
-        except UnicodeDecodeError:
-            if b"\0" in data:
-                return chunk
-            return self._give_up_utf8(data, final)
-        self._rest = checker.getstate()[0]
-        self._has_accents = len(self._rest) < len(data) and not data[: len(data) - len(self._rest)].isascii()
-        return chunk
-
-    def _give_up_utf8(self, data: bytes, final: bool) -> bytes:
-        """All before this piece was ASCII, but for the first bytes of what seemed to be a character."""
-        pending = self._take_pending()
-        self._add(pending[: len(pending) - len(self._rest)])
-        self._encoding = "cp1252" if data.translate(None, UNDEFINED_IN_CP1252) == data else "latin-1"
-        self._decoder = codecs.getincrementaldecoder(self._encoding)()
-        found = self._decode(data, final)
-        word = next((w for w in re.split(r"[^\w]+", found.decode()) if not w.isascii()), "")[:40]
-        shown = f", with words such as {word!r}" if word else ""
-        detail = f"the file is not UTF-8: it is read as {self._encoding}{shown}"
-        fixes = (
-            Fix("encoding", self._encoding, "to confirm it"),
-            Fix("encoding", "cp1250", "for languages of central Europe"),
-            Fix("encoding", "cp1251", "for Cyrillic"),
-        )
-        self.problems.add(Problem(detail, fixes, level=Level.QUESTION))
-        return found
-
-    def _decode(self, chunk: bytes, final: bool = False) -> bytes:
-        if self._decoder is None:
-            return chunk
-        try:
-            return self._decoder.decode(chunk, final).encode()
-        except UnicodeError as error:  # UTF-16 without its mark is none of the decode errors
-            raise CsvEncodingError([_wrong_encoding(f"{self._encoding}: {error}")]) from None
 
     def _take(self, rows: memoryview) -> None:
         if not self._is_begun:
@@ -306,7 +223,7 @@ class CsvReader:
         try:
             text = bytes(block[:HEAD_BYTES]).decode("utf-8", "strict" if len(block) < HEAD_BYTES else "ignore")
         except UnicodeDecodeError as error:
-            raise CsvEncodingError([_wrong_encoding(f"utf-8: {error.reason} at byte {error.start}")]) from None
+            raise CsvEncodingError(f"utf-8: {error.reason} at byte {error.start}") from None
         self._dialect = sniff(text, self._options.delimiter, self._options.decimal)
         lines = io.StringIO(text, newline="")
         try:
@@ -425,7 +342,7 @@ class CsvReader:
                 del ragged[:]
                 return self._parse_with(block, ragged, False, as_text, len(block) + 1)
             if "UTF8" in str(error):
-                raise CsvEncodingError([_wrong_encoding("utf-8")]) from None
+                raise CsvEncodingError("utf-8") from None
             if not as_text and pa.float64() in kinds.values():  # cells that are no numbers, to be seen as they are
                 del ragged[:]
                 return self._parse_with(block, ragged, use_threads, True, piece_bytes)
@@ -503,8 +420,3 @@ def _whole_lines(lines: io.StringIO) -> Iterable[str]:
     """Lines, read one by one so that the position after each is known."""
     while line := lines.readline():
         yield line
-
-
-def _wrong_encoding(detail: str) -> Problem:
-    fixes = (Fix("encoding", "cp1252", "as many spreadsheets write it"), Fix("encoding", "latin-1"))
-    return Problem(f"the CSV is not {detail}", fixes)

@@ -12,7 +12,6 @@ from itertools import chain, islice
 from melm.tables.marks import Marks
 
 DELIMITERS = (",", ";", "\t", "|")
-ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1250", "cp1251", "cp1252", "big5", "euc-kr", "gb18030", "shift_jis")
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 LONGEST_MARK = max(map(len, BYTE_ORDER_MARKS))
 SAMPLE_ROWS = 200

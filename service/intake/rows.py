@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from melm.model import Model
-from melm.tables.encoding import MAX_DAYS, CategoryColumn, Column, NumberColumn, TimeColumn
-from melm.tables.kinds import as_times
+from melm.tables.encoding import Column, NumberColumn
 from melm.tables.options import ReadOptions
-from melm.tables.problem import Problem
 from melm.tables.roles import Role, RolesError, labels_of
+from melm.tables.rows import about_extra, find_columns, names_beyond, role_of
 from melm.tables.sparse import is_sparse
 from melm.tables.table import Table
 from melm.typing import Matrix
@@ -20,13 +19,11 @@ from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
 from service.intake import formats as codecs
 from service.intake.cells import read_cells
 from service.intake.formats import Answer, Codec, Limits
-from service.intake.formats import table as tables
 from service.intake.formats.csv import CSV, as_field_error, with_lines
 from service.intake.formats.table import Array
 from service.intake.inspection import check_input
 from service.intake.memory import hold
 
-SHOWN_NAMES = 20
 MATRICES = [codecs.CODECS[f"application/{kind}"] for kind in ("json", "x-npy", "x-npz")]
 FOUND_OUT = ReadOptions()
 
@@ -114,93 +111,18 @@ def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, writt
 def from_table(table: Table, model: Model, y: Array | None) -> Rows:
     """The columns of the model out of a table, encoded."""
     columns = model.columns
-    missing = names_beyond(columns, table.names)
-    if missing:
-        raise Invalid(
-            FieldError(f"/{escape(name)}", f"the column {name!r} is missing", f"columns: {', '.join(columns[:50])}")
-            for name in missing[:SHOWN_ERRORS]
-        )
     known: Sequence[Column] = (
         model.encoder.columns if model.encoder else [NumberColumn(name, median=0.0) for name in columns]
     )
-    categorical = [column.name for column in known if isinstance(column, CategoryColumn)]
-    if changed := {name: table.read_as_text(name) for name in categorical if not table.is_text(name)}:
-        table = table.with_columns(changed)
-    errors: list[FieldError] = []
-    warnings: list[str] = []
-    for column in known:
-        if isinstance(column, CategoryColumn):
-            warnings += about_unseen(table, column)
-        elif isinstance(column, TimeColumn) and table.is_text(column.name):
-            problems: list[Problem] = []
-            table = table.with_columns({column.name: as_times(table, column.name, column.day_first, problems)})
-            errors += map(as_field_error, problems)
-        elif table.is_text(column.name):
-            errors.append(FieldError(f"/{escape(column.name)}", f"the column {column.name!r} is text, not numbers"))
-            continue
-        errors += cell_errors(table, column)
-    if errors:
-        raise Invalid(errors[:SHOWN_ERRORS])
+    table, problems, remarks = find_columns(table, known)
+    if problems:
+        raise Invalid([as_field_error(problem) for problem in problems[:SHOWN_ERRORS]])
     extra = [name for name in names_beyond(table.names, columns) if name != model.id_name]
     if model.encoder is None:
         X: Array = np.ascontiguousarray(table.select(columns).numbers)
     else:
         X = model.encoder.encode(table)
-    return Rows(X, y, ids_of(table, model.id_name), (*about_extra(extra), *warnings))
-
-
-def role_of(column: Column) -> Role:
-    """How the values of a column are read."""
-    if isinstance(column, NumberColumn):
-        return Role.NUMERIC
-    return Role.TIME if isinstance(column, TimeColumn) else Role.CATEGORICAL
-
-
-def cell_errors(table: Table, column: Column) -> list[FieldError]:
-    """Gaps where the training rows had none, and infinite numbers."""
-    name = column.name
-    missing = [] if column.n_missing else np.flatnonzero(table.is_missing(name)).tolist()
-    cells = [(row, name, "the value", "is missing, and no training row lacked it") for row in missing]
-    if isinstance(column, TimeColumn):
-        days = np.abs(table.number(name))
-        cells += [(row, name, "the number", "is no time") for row in np.flatnonzero(days > MAX_DAYS).tolist()]
-    if isinstance(column, NumberColumn):
-        infinite = np.flatnonzero(np.isinf(table.number(name))).tolist()
-        cells += [(row, name, "the number", "is infinite") for row in infinite]
-    return tables.cell_errors(cells, "", "send a value")
-
-
-def about_unseen(table: Table, column: CategoryColumn) -> list[str]:
-    """Values that no training row had, or too few."""
-    codes, values = table.text(column.name)
-    used = [values[code] for code in np.unique(codes[codes >= 0]).tolist()]
-    unseen = [value for value in used if value not in column.categories]
-    if not unseen:
-        return []
-    if column.has_other:
-        treated = "that the training rows had never or too rarely, taken as other"
-    elif column.rest_as is not None:
-        treated = f"that the training rows had never or too rarely, taken as {column.rest_as}"
-    else:
-        treated = "that no training row had, taken as none of the categories"
-    return [f"The column {column.name!r} has values {treated}: {shown(unseen)}."]
-
-
-def names_beyond(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The names that are not among those known, in their order."""
-    among = set(known)
-    return [name for name in names if name not in among]
-
-
-def about_extra(names: list[str]) -> tuple[str, ...]:
-    """Columns that the model does not use."""
-    return (f"Columns that the model does not use were ignored: {shown(names)}.",) if names else ()
-
-
-def shown(names: list[str]) -> str:
-    """As many names as are worth reading."""
-    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-    return ", ".join(name[:40] for name in names[:SHOWN_NAMES]) + more
+    return Rows(X, y, ids_of(table, model.id_name), (*about_extra(extra), *remarks))
 
 
 def ids_of(table: Table, name: str | None) -> Array | None:

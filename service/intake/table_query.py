@@ -7,45 +7,26 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import Depends, Query
 from starlette.datastructures import QueryParams
 
-from melm.tables.dialect import ENCODINGS
-from melm.tables.options import ReadOptions
+from melm.tables.options import TEXTS, Missing, RareClasses, ReadOptions, Unlabeled
 from service.errors import FieldError, Invalid
 from service.intake.upload import parse_roles
 
+COLUMNS = f'{TEXTS["columns"]} A JSON object, such as `{{"age": "numeric", "q*": "ignore"}}`.'
+
 
 def get_options(
-    target: Annotated[str | None, Query(description="The column of labels of a table.")] = None,
-    columns: Annotated[
-        str | None,
-        Query(
-            description='Roles of columns as a JSON object, such as `{"age": "numeric", "q*": "ignore"}`; a name may '
-            "be a pattern."
-        ),
-    ] = None,
-    missing: Annotated[
-        Literal["impute", "refuse"],
-        Query(description="Gaps take the median and a flag, or a category of their own; or they are refused."),
-    ] = "impute",
-    drop_missing: Annotated[bool, Query(description="Leave out rows that lack a feature.")] = False,
-    unlabeled: Annotated[
-        Literal["drop", "refuse"], Query(description="What becomes of rows without a label.")
-    ] = "drop",
-    rare_classes: Annotated[
-        Literal["refuse", "drop", "merge"],
-        Query(description="What becomes of classes of a single row: they are left out, or made one called `other`."),
-    ] = "refuse",
-    day_first: Annotated[
-        bool | None, Query(description="Whether 03/04/2024 is the third of April, where no date of the file tells.")
-    ] = None,
-    delimiter: Annotated[
-        str | None, Query(description="What separates the cells of CSV.", min_length=1, max_length=1)
-    ] = None,
-    decimal: Annotated[Literal[".", ","] | None, Query(description="What stands before decimals in CSV.")] = None,
-    encoding: Annotated[str | None, Query(description=f"Of CSV: {', '.join(ENCODINGS)}.")] = None,
-    sheet: Annotated[str | None, Query(description="The sheet of a workbook; the first with cells by default.")] = None,
-    missing_values: Annotated[
-        list[str], Query(description="What stands for a gap in CSV, beside NA, NaN, null, ? and nothing.")
-    ] = [],  # noqa: B006 - FastAPI copies it
+    target: Annotated[str | None, Query(description=TEXTS["target"])] = None,
+    columns: Annotated[str | None, Query(description=COLUMNS)] = None,
+    missing: Annotated[Missing, Query(description=TEXTS["missing"])] = ReadOptions.missing,
+    drop_missing: Annotated[bool, Query(description=TEXTS["drop_missing"])] = ReadOptions.drop_missing,
+    unlabeled: Annotated[Unlabeled, Query(description=TEXTS["unlabeled"])] = ReadOptions.unlabeled,
+    rare_classes: Annotated[RareClasses, Query(description=TEXTS["rare_classes"])] = ReadOptions.rare_classes,
+    day_first: Annotated[bool | None, Query(description=TEXTS["day_first"])] = None,
+    delimiter: Annotated[str | None, Query(description=TEXTS["delimiter"], min_length=1, max_length=1)] = None,
+    decimal: Annotated[Literal[".", ","] | None, Query(description=TEXTS["decimal"])] = None,
+    encoding: Annotated[str | None, Query(description=TEXTS["encoding"])] = None,
+    sheet: Annotated[str | None, Query(description=TEXTS["sheet"])] = None,
+    missing_values: Annotated[list[str], Query(description=TEXTS["missing_values"])] = [],  # noqa: B006 - FastAPI copies it
 ) -> ReadOptions:
     """How a table is to be read."""
     return ReadOptions(
@@ -95,12 +76,8 @@ RAW: dict[str, Any] = {
 CSV_PARAMETERS: list[dict[str, Any]] = [
     {"name": name, "in": "query", "required": False, "description": description, "schema": {"type": "string"}}
     for name, description in {
+        **{name: TEXTS[name] for name in ("delimiter", "decimal", "encoding", "sheet", "missing_values")},
         "target": "A column of labels in CSV, which is left out.",
-        "delimiter": "What separates the cells of CSV.",
-        "decimal": "What stands before decimals in CSV.",
-        "encoding": f"Of CSV: {', '.join(ENCODINGS)}.",
-        "sheet": "The sheet of a workbook; the first with cells by default.",
-        "missing_values": "What stands for a gap in CSV.",
     }.items()
 ] + [RAW]
 TableQuery: TypeAlias = Annotated[ReadOptions, Depends(get_options)]

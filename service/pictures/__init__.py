@@ -1,1 +1,5 @@
-"""Pictures of models: plots as SVG, and the report."""
+"""Pictures of models, as the library draws them, with what a service says over them; and the report."""
+
+from melm.model import picture as plot
+
+__all__ = ["plot"]

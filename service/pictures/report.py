@@ -9,8 +9,8 @@ from melm.evidence.citation import PAPER, SOFTWARE
 from melm.evidence.verdict import judge_card
 from melm.model import Model
 from melm.model.card import Card
+from melm.model.markup import Markup, fill, join
 from service.pictures import plot
-from service.pictures.markup import Markup, fill, join
 from service.schemas import ModelOut
 
 MAX_FEATURES = 30  # in the table of the features; the JSON form has all

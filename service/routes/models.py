@@ -30,6 +30,7 @@ from service.intake.formats import codec_for_body, npy, preferred
 from service.intake.model_import import read_model
 from service.openapi import ETAG, LOCATION, binary_body, problems
 from service.pictures import plot
+from service.pictures.heading import heading_of
 from service.schemas import ModelOut, ModelSummary, PageOut
 from worker.store.errors import Gone, NotFound
 from worker.store.records import ModelRecord
@@ -248,7 +249,7 @@ async def get_plot_svg(
     def work(should_stop: ShouldStop) -> str:
         cached = context.models.get(tenant, model_id, with_evidence=True)
         record = context.store.models.get(tenant, cached.id)
-        heading = plot.heading_of(cached.model, record.name or cached.id, target_of(context, tenant, record))
+        heading = heading_of(cached.model, record.name or cached.id, target_of(context, tenant, record))
         described = plot.describe(cached.model, cached.id, max_points, should_stop)
         return plot.draw(plot.with_axis_names(described, cached.model), heading)
 

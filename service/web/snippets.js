@@ -4,7 +4,7 @@ const LINE = 88; // characters
 
 // `wish` is what was chosen, { params, validation? }; `row` is an example, { column: value }.
 export function pythonSnippet(model, wish, row, url) {
-  const options = Object.entries({ method: model.method, ...wish }).map(([name, value]) => `${name}=${asPython(value)}`);
+  const options = Object.entries({ method: model.method, ...said(wish) }).map(([name, value]) => `${name}=${asPython(value)}`);
   const fit = [
     `dataset = client.datasets[${asPython(model.dataset_id)}]`,
     `fit = client.fits.submit(dataset, ${options.join(", ")})`,
@@ -25,10 +25,12 @@ export function curlSnippet(model, wish, row, url, hasKey) {
   const send = (path, body) => `curl "$service/v1/${path}"${key} \\\n  --json ${quoted(JSON.stringify(body))}`;
   return [
     `service=${url}`,
-    ...(model.dataset_id ? [send("fits", { dataset_id: model.dataset_id, method: model.method, ...wish })] : []),
+    ...(model.dataset_id ? [send("fits", { dataset_id: model.dataset_id, method: model.method, ...said(wish) })] : []),
     send(`models/${model.id}/predict`, { rows: [row] }),
   ].join("\n");
 }
+
+const said = ({ params, ...rest }) => (Object.keys(params).length ? { params, ...rest } : rest);
 
 // A row that the model takes: the first of its table, or one made of the examples of its schema.
 export function exampleRow({ properties, required }, table) {

@@ -14,7 +14,7 @@ export function problemList(problems) {
         "li",
         { class: blocks ? "blocks" : "" },
         element("strong", {}, text),
-        remedy && ` ${remedy}`,
+        remedy && element("span", { class: "sentence" }, remedy),
         action && element("div", {}, action),
       ),
     ),
@@ -66,10 +66,10 @@ export function explain(error) {
 // What is wrong with a table, and what to do about it, as the service's reading of it says.
 export function sayProblem({ detail, column, lines = [], count = 1, advice }) {
   const where = [
-    column && `Column ${column}`,
-    lines.length > 0 && `Line ${lines.slice(0, 3).join(", ")}${count > 3 ? " and more" : ""}`,
+    column && `column ${column}`,
+    lines.length > 0 && `line ${lines.slice(0, 3).join(", ")}${count > 3 ? " and more" : ""}`,
   ].filter(Boolean);
-  return [`${where.length ? `${where.join(", ")}: ` : ""}${detail}.`, advice ? `${advice[0].toUpperCase()}${advice.slice(1)}.` : ""];
+  return [`${where.length ? `${where.join(", ")}: ` : ""}${detail}.`, advice ? `${advice}.` : ""];
 }
 
 export const awayNotice = (notify) => (isAway) =>

@@ -19,6 +19,7 @@ export const score = (value) =>
     .replace(/^1\.0+$/, "1.00");
 export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`;
 export const plural = (number, noun, many = `${noun}s`) => `${count(number)} ${number === 1 ? noun : many}`;
+export const signed = (value) => value.toFixed(2).replace("-", "−");
 export const short = (value) => Number(value.toPrecision(4)).toString();
 export const bytes = (size) => (size < 1e6 ? `${Math.max(1, Math.round(size / 1e3))} KB` : `${(size / 1e6).toFixed(1)} MB`);
 export const list = (names, most = 4) =>

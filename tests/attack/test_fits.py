@@ -29,13 +29,14 @@ def test_units_without_number(attacked: Attacked, record: Record) -> None:
     """Each number is allowed by itself; so is the product of those of a usual fit with a hundred permutations."""
     with attacked.api.client(MALLORY) as client:
         validation = {"folds": 20, "repeats": 20, "permutations": 1000, "bootstraps": 1000}
-        refused = ask(client, params={"n_starts": 1000, "gamma": "auto"}, validation=validation)
+        params = {"regularization": None, "n_starts": 1000, "gamma": "auto"}
+        refused = ask(client, params=params, validation=validation)
         assert refused.status_code == 422
         assert "units of work" in refused.text
         assert "seconds of one core" in refused.text
         taken = ask(client, validation={"permutations": 100})
         assert taken.status_code == 202
-        assert taken.json()["n_units"] == 16 * 6 * 101
+        assert taken.json()["n_units"] == 18 * 6 * 101  # starts and their folds, the folds of the fit, permutations
         assert taken.json()["estimated_seconds"] > 1
         assert status_of(client, "POST", f"/v1/fits/{taken.json()['id']}/cancel") == 202
     said = refused.json()["errors"][0]["detail"].split(" units")[0].removeprefix("the fit would take about ")
@@ -50,7 +51,7 @@ def test_as_many_units_as_a_fit_may_have(
     attacked.server.client.config_set("slowlog-log-slower-than", 1000)
     attacked.server.client.slowlog_reset()
     with attacked.api.client(MALLORY) as client:
-        began = ask(client, params={"n_starts": 1000}, validation={"folds": folds}).json()
+        began = ask(client, params={"regularization": None, "n_starts": 1000}, validation={"folds": folds}).json()
         assert began["n_units"] == 1000 * (folds + 1)
         path = f"/v1/fits/{began['id']}"
 

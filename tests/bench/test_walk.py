@@ -9,7 +9,7 @@ SLACK = 6  # a file more or less need not touch the page
 
 def test_the_page_states_what_tracing_counts() -> None:
     names = walk()
-    assert {"worker/engine/runner.py", "worker/engine/scripts/next.lua", "melm/search/climb.py"} <= names
+    assert {"worker/engine/runner.py", "worker/engine/scripts/next.lua", "melm/search/path.py"} <= names
     assert "worker/engine/reconcile.py" not in names
     stated, counted = SENTENCE.search(PAGE.read_text()), sentence(names)
     assert stated is not None

@@ -50,4 +50,4 @@ def test_from_a_sample_to_selected_rows(page: Page, service: RunningService) -> 
     arrow = page.locator(".arrow").first
     tab_to(page, arrow)
     page.keyboard.press("ArrowUp")
-    expect(page.locator(".meter .hint")).to_contain_text("at the best")
+    expect(page.locator(".meter .hint")).to_contain_text("fitted:")

@@ -18,6 +18,12 @@ DISTINGUISH = """async ([columns, inside, outside]) => {
     return distinguish(columns, inside, outside).map(({ name, effect, interval }) => ({ name, effect, interval }));
 }"""
 
+MAKE_UP = """async (model) => {
+    const { makeUp } = await import(new URL("web/views/make_up.js", document.baseURI));
+    const node = makeUp(model, { selection: { size: 0, onChange() {} } });
+    return [node.textContent, [...node.querySelectorAll(".unsure th")].map((name) => name.textContent)];
+}"""
+
 
 def title(page: Page) -> str:
     """How many rows are selected, and how."""
@@ -86,10 +92,11 @@ def test_differences_are_hedges_and_cohens(page: Page) -> None:
         {"name": "number", "values": [*a, *b]},
         {"name": "kind", "values": kinds},
         {"name": "constant", "values": [1] * 80},
+        {"name": "lacking", "values": [None] * 27 + [1.0, 2.0, 3.0] + [1.0, 2.0] * 25},
     ]
     found = page.evaluate(DISTINGUISH, [columns, list(range(30)), list(range(30, 80))])
     by_name = {each["name"]: each for each in found}
-    assert set(by_name) == {"number", "kind"}
+    assert set(by_name) == {"number", "kind", "lacking"}
     pooled = np.sqrt((29 * a.var(ddof=1) + 49 * b.var(ddof=1)) / 78)
     g = (1 - 3 / (4 * 80 - 9)) * (a.mean() - b.mean()) / pooled
     np.testing.assert_allclose(by_name["number"]["effect"], g)
@@ -98,3 +105,34 @@ def test_differences_are_hedges_and_cohens(page: Page) -> None:
     np.testing.assert_allclose(
         abs(by_name["kind"]["effect"]), abs(2 * np.arcsin(np.sqrt(0.5)) - 2 * np.arcsin(np.sqrt(0.2)))
     )
+    shares = 2 * np.arcsin(np.sqrt([0.9, 0.0]))  # missing values tell more than those that are there
+    np.testing.assert_allclose(by_name["lacking"]["effect"], shares[0] - shares[1])
+
+
+def test_marks_in_the_weights_add_up_to_where_the_selected_rows_are(page: Page, service: RunningService) -> None:
+    fit_sample(page, service.url, "iris")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Projected rows (CSV)").click()
+    with download.value.path().open() as file:
+        rows = list(csv.DictReader(file))
+    Z = np.array([[float(row["z0"]), float(row["z1"])] for row in rows])
+    is_setosa = np.array([row["class"] == "setosa" for row in rows])
+    page.get_by_label("Select rows").select_option("Class setosa")
+    marks = page.locator(".axes .mark")
+    expect(marks).to_have_count(8)
+    titles = [mark.get_attribute("title") or "" for mark in marks.all()]
+    pushes = np.array([float(title.removeprefix("selected rows: ").replace("−", "-")) for title in titles])
+    np.testing.assert_allclose(pushes.reshape(2, 4).sum(axis=1), Z[is_setosa].mean(axis=0) - Z.mean(axis=0), atol=0.03)
+
+
+def test_features_that_few_folds_keep_are_faint(page: Page) -> None:
+    kept = [{"feature": "a", "share_of_folds": 1.0}, {"feature": "c", "share_of_folds": 0.2}]
+    card = {
+        "features": ["a", "b", "c"],
+        "loadings": [[2.0, 1.0], [0.0, 0.0], [1.0, 3.0]],
+        "data": {"n_features": 2000},
+        "search": {"chosen": {"kept": kept}},
+    }
+    text, faint = page.evaluate(MAKE_UP, {"card": card, "projection": card["loadings"]})
+    assert "The picture uses 2 of 2,000 features; every fold chose 1 of them." in text
+    assert faint == ["c", "c"]

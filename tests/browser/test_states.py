@@ -52,7 +52,7 @@ def test_bad_file_is_said_with_its_remedy(page: Page, files: Path, name: str, co
 def test_what_is_wrong_with_a_table_is_said_where_it_is(page: Page, files: Path) -> None:
     (files / "ragged.csv").write_text("a,b,class\n1,2,x\n1,2,3,y\n2,2,x\n3,2,y\n4,3,y\n")
     choose_file(page, files / "ragged.csv")
-    expect(page.locator(".problems .blocks")).to_contain_text("Line 3: there are 4 cells, the header has 3.")
+    expect(page.locator(".problems .blocks")).to_contain_text("line 3: there are 4 cells, the header has 3.")
     expect(fit_button(page)).to_be_disabled()
 
 

@@ -101,11 +101,11 @@ def test_a_turned_picture_is_the_librarys(page: Page, service: RunningService) -
     shown = projected_rows(page)
     assert np.abs(shown - model_rows).max() > 0.1
     np.testing.assert_allclose(shown, (X - X.mean(axis=0)) @ V, atol=1e-6)
-    expect(page.locator(".meter .hint")).to_contain_text("at the best")
+    expect(page.locator(".meter .hint")).to_contain_text("fitted:")
     assert float(page.locator(".meter .value").inner_text()) == pytest.approx(divergence(X, y, V), rel=5e-3)
 
-    page.get_by_role("button", name="Back to the best").click()
-    expect(page.locator(".meter .hint")).to_contain_text("the best that was found")
+    page.get_by_role("button", name="Back to the fit").click()
+    expect(page.locator(".meter .hint")).to_contain_text("as fitted")
     assert page.locator(".meter .value").inner_text() == best
     np.testing.assert_allclose(projected_rows(page), model_rows, atol=1e-6)
 
@@ -118,8 +118,8 @@ def test_arrows_answer_to_the_keyboard(page: Page, service: RunningService) -> N
         arrow.press("ArrowDown")
     assert arrow.get_attribute("aria-label") != before
     page.get_by_role("button", name="Play from PCA").click()
-    expect(page.locator(".meter .hint")).to_contain_text("the best that was found")
-    expect(page.get_by_role("button", name="Back to the best")).to_be_disabled()
+    expect(page.locator(".meter .hint")).to_contain_text("as fitted")
+    expect(page.get_by_role("button", name="Back to the fit")).to_be_disabled()
 
 
 def test_a_frame_costs_the_same_for_any_number_of_columns(page: Page) -> None:

@@ -98,7 +98,7 @@ def test_logs_and_metrics_are_those_of_the_operations_page(deployment: Deploymen
     assert deployment.key not in printed
     with deployment.client() as client:
         metrics = client.get("/metrics").raise_for_status().text
-    assert re.search(r'^melm_fits\{.*status="succeeded".*\} [1-9]', metrics, re.MULTILINE), metrics[:2_000]
+    assert re.search(r'^melm_fits_total\{.*status="succeeded".*\} [1-9]', metrics, re.MULTILINE), metrics[:2_000]
 
 
 def test_memory_stays_below_the_limits(deployment: Deployment, undisturbed: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from melm.plan import Result, Stage, run_plan
-from tests.servers import RedisServer, WorkerProcess, redis_server, wait_until, worker_process
+from tests.servers import DEFAULT_TIMEOUT_SECONDS, RedisServer, WorkerProcess, redis_server, wait_until, worker_process
 from tests.service.api import Api, api_process
 from tests.worker.samples import submission, two_blobs
 from tests.worker.stand_in import StandIn
@@ -78,7 +78,9 @@ class Deployment:
     recovery_seconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        settings = Settings(redis_url=self.server.url, **self.settings)
+        # The test itself is patient: on a busy machine an answer may take seconds, and that is no fault.
+        patient = {**self.settings, "store_timeout_seconds": DEFAULT_TIMEOUT_SECONDS}
+        settings = Settings(redis_url=self.server.url, **patient)
         self.store = open_engine(settings)
         self.dispatcher = CeleryDispatcher(settings)
         self.dataset, _ = self.store.datasets.create(TENANT, *two_blobs())
@@ -170,7 +172,7 @@ class Deployment:
         """The fit as it stands now."""
         return self.store.fits.get(TENANT, fit.id)
 
-    def wait_for_end(self, fit: FitRecord, timeout_seconds: float = 30.0) -> FitRecord:
+    def wait_for_end(self, fit: FitRecord, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> FitRecord:
         """The fit, ended."""
         wait_until(lambda: not self.get(fit).is_active, timeout_seconds)
         return self.get(fit)

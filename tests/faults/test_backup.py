@@ -18,7 +18,7 @@ from tests.faults.deployment import TENANT, Deployment, deployment
 from tests.servers import RedisServer, redis_server, wait_until
 from worker.store.records import DatasetRecord, FitRecord, FitSubmission, Status
 
-FEW, MANY = (MelmParameters.model_validate({"n_starts": n_starts}) for n_starts in (2, 40))
+FEW, MANY = (MelmParameters(n_starts=n_starts, regularization=None) for n_starts in (2, 40))
 
 
 def many_rows() -> tuple[Any, Any]:
@@ -81,7 +81,7 @@ def test_a_restored_server_goes_on(
             answer = client.post(f"/v1/models/{done.model_id}/transform", json={"X": X[:5].tolist()})
             assert answer.json()["Z"] == fault_free(FEW).transform(X[:5]).tolist()
         restored.fits += [done, under_way]
-        ended = restored.wait_for_end(under_way, 60)
+        ended = restored.wait_for_end(under_way)
         assert ended.status is Status.SUCCEEDED, ended.error
         model = model_file.load(restored.store.models.file(TENANT, ended.model_id or ""))
         assert model.projection.tobytes() == fault_free(MANY).projection.tobytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 
 import httpx2
@@ -87,7 +88,7 @@ def test_a_backlog_causes_no_second_execution(tmp_path: Path) -> None:
         deployed.wait_for_execution(long, 3)
         assert n_messages(deployed) <= n_before + 20  # one that each submission has sent
         for fit in (long, *fits):
-            deployed.wait_for_end(fit, 60)
+            deployed.wait_for_end(fit)
             deployed.assert_whole(fit)
             assert set(deployed.times_run(fit).values()) == {1}
 
@@ -101,9 +102,12 @@ def test_two_reconcilers_send_as_many_messages_as_one(tmp_path: Path) -> None:
         with deployed.api(renew_seconds=NEVER), deployed.api(renew_seconds=NEVER):
             wait_for_sweeps(deployed, 3)
             assert n_messages(deployed) == 0
+            began = time.monotonic()
             deployed.store.workers.beat("a worker that takes none", 2)
             wait_for_sweeps(deployed, 4)
-            assert n_messages(deployed) <= 2 * 5
+            n_sent = n_messages(deployed)
+            most_sweeps = 1 + (time.monotonic() - began) / (0.9 * deployed.settings["sweep_seconds"])
+            assert n_sent <= 2 * most_sweeps
             wait_until(lambda: n_messages(deployed) >= 2 * 3)  # sent after the sweep that has counted them
             deployed.store.workers.leave("a worker that takes none")
         with deployed.worker():
@@ -160,7 +164,7 @@ def test_many_fits_at_once_all_end_once(tmp_path: Path) -> None:
     with deployment(tmp_path, lease_seconds=NEVER) as deployed, deployed.worker():
         fits = [deployed.submit(n_starts=2, seed=seed) for seed in range(80)]
         for fit in fits:
-            deployed.wait_for_end(fit, 60)
+            deployed.wait_for_end(fit)
         assert all(set(deployed.times_run(fit).values()) == {1} for fit in fits[::20])
         for fit in fits[::20]:
             deployed.assert_whole(fit)

@@ -17,8 +17,7 @@ from starlette.datastructures import QueryParams
 from melm.command.local_fit import fit_locally
 from melm.model import Model
 from melm.model import file as model_file
-from melm.tables.dialect import ENCODINGS
-from melm.tables.options import ReadOptions
+from melm.tables.options import ENCODINGS, ReadOptions
 from service import submission
 from service.dependencies import get_wait_seconds
 from service.errors import RequestError
@@ -77,7 +76,7 @@ def model_of(media_type: str, content: bytes) -> Model:
     """A small model of a table, to be asked."""
     upload = read_upload(CODECS[media_type], content, LIMITS, ReadOptions(target="y"))
     params = {"n_components": 1, "regularization": None, "n_starts": 1}
-    return fit_locally("melm", labeled_rows(upload), params, {"folds": 2})
+    return fit_locally(labeled_rows(upload), {"method": "melm", "params": params, "validation": {"folds": 2}})
 
 
 def models() -> list[Model]:

@@ -257,6 +257,21 @@ def test_a_path_is_chosen_on_a_sample(folder: Path) -> None:
     assert fitted.model_.card.data.n_rows == N_ROWS
 
 
+def test_folds_of_rows_in_files_are_judged_where_they_are(folder: Path, X: Any, y: Any) -> None:
+    judged = estimator().fit(folder, "kind").validate(folder, "kind", folds=2)
+    found = judged.model_.card.validation
+    assert found is not None
+    assert np.sum(found.confusion) == N_ROWS
+    with dask.config.set(scheduler="synchronous"):
+        rows = dd.from_pandas(framed(X).assign(kind=y), npartitions=1).repartition(
+            divisions=[*range(0, N_ROWS, BLOCK), N_ROWS - 1]
+        )
+        by_dask = estimator().fit(rows, "kind").validate(rows, "kind", folds=2)
+    assert by_dask.model_.card.validation == found
+    with pytest.raises(ValueError, match="not the rows to which the model was fitted"):
+        judged.validate(framed(X[:50]), y[:50])
+
+
 def framed(X: Any) -> pd.DataFrame:
     return pd.DataFrame(X, columns=NAMES)
 

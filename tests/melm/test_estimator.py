@@ -388,4 +388,6 @@ def test_too_many_rows_for_many_components_is_said_at_once() -> None:
 
 
 def test_exported_names() -> None:
-    assert sorted(melm.__all__) == ["Covariance", "Divergence", "MELM", "divergence"]
+    names = ["Covariance", "Divergence", "MELM", "Model", "ProjectionDisplay", "__version__", "divergence", "plot"]
+    assert sorted(melm.__all__) == names
+    assert all(getattr(melm, name) is not None for name in names)

@@ -86,7 +86,7 @@ class TestDatasets:
         [
             ("application/json", b'{"X": [[1, 2]'),
             ("application/json", b"[" * 100_000),
-            ("text/csv", b"a,y\n\xff\xfe,1"),
+            ("text/csv", b"a,y\n\xff\0,1"),
             ("application/x-npz", b"PK\x03\x04 no zip file"),
             ("application/x-npy", b"\x93NUMPY\x01\x00"),
             ("application/vnd.apache.arrow.stream", b"\xff\xff\xff\xff\x00"),

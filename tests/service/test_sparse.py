@@ -64,15 +64,15 @@ def test_a_fit_and_its_answers_are_those_of_the_library(remote: Client) -> None:
     X, y = counts()
     dataset = remote.datasets.upload(X, y)
     assert remote.datasets.upload(X, y) == dataset
-    params = {"n_starts": 2, "regularization": None}
+    params: dict[str, Any] = {"n_starts": 2, "regularization": None}
     model = remote.fits.submit(dataset, params=params, validation={"folds": 2}).wait()
-    local = MELM(n_starts=2, regularization=None, random_state=0).fit(X, y)
+    local = MELM(**params, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.transform(X), local.transform(X))
     np.testing.assert_array_equal(model.predict(X), local.predict(X))
     np.testing.assert_array_equal(model.predict(X.toarray()), local.predict(X))
     np.testing.assert_array_equal(model.predict_proba(X), local.predict_proba(X))
     assert model.score(X, y)["accuracy"] == local.score(X, y)
-    validated = fit("melm", X, y, n_starts=2, validation=Validation(folds=2)).card.validation
+    validated = fit("melm", X, y, **params, validation=Validation(folds=2)).card.validation
     assert validated is not None
     assert model.describe()["card"]["validation"]["balanced_accuracy"] == validated.balanced_accuracy
 
@@ -154,7 +154,7 @@ def test_a_million_sparse_columns_pass_all_doors(remote: Client) -> None:
     model = remote.fits.submit(dataset, params=params, validation={"folds": 2}).wait()
     assert model.predict(X[:5]).shape == (5,)
     local = model.to_local().model_
-    assert local.loadings.shape == (1_000_000, 2)
+    assert local.standardized_loadings.shape == (1_000_000, 2)
     assert (len(local.card.features), local.card.n_more_features) == (1_000, 999_000)
     assert local.card.importance is not None
     assert len(local.card.importance.columns) == 200

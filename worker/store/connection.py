@@ -20,6 +20,10 @@ from worker.store.records import Idempotency
 from worker.store.settings import Settings
 
 FULL = 0.9  # of the server's memory limit: beyond it nothing new is taken, so that running fits can end
+AWAY = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError)
+READ_ONLY = (redis.exceptions.ReadOnlyError, redis.exceptions.MasterDownError)  # a server that follows another
+TAKES_NO_WRITES = ("MISCONF", "NOREPLICAS", "BUSY")  # errors that the client has no class for
+LOOK_SECONDS = 1.0  # how long it is taken to be as full as it was
 
 
 @contextmanager
@@ -29,13 +33,10 @@ def translated() -> Iterator[None]:
         yield
     except redis.exceptions.OutOfMemoryError as error:
         raise StoreFull("The store is full.") from error
-    except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError) as error:
+    except AWAY as error:
         raise StoreUnavailable("The store does not answer.") from error
     except redis.exceptions.ResponseError as error:
-        # A script reports an inner error in its own words. A server that starts or follows another takes no writes.
-        if "OOM" in str(error):
-            raise StoreFull("The store is full.") from error
-        if str(error).startswith(("MISCONF", "READONLY", "MASTERDOWN", "LOADING", "BUSY", "NOREPLICAS", "TRYAGAIN")):
+        if isinstance(error, READ_ONLY) or str(error).startswith(TAKES_NO_WRITES):
             raise StoreUnavailable("The store takes no writes now.") from error
         raise
 
@@ -58,20 +59,32 @@ class Connection:
         self.settings = settings
         self.client = redis.Redis.from_url(settings.redis_url, retry=retry, **client_options(settings))
         self._scripts: dict[str, Any] = {}
-        self._asked_at, self._is_full, self._max_memory = float("-inf"), False, 0
+        self._looked_at, self._is_full, self._max_memory = float("-inf"), False, 0
         self.has_many_tenants: Callable[[], bool] = lambda: False  # said by whoever knows the tenants
 
     def call(self, *command: Any) -> Any:
-        """One command."""
+        """One command. Once a second, the same round trip asks the server how full it is."""
+        if self._is_look_due():
+            answer, memory = self.call_many([command, ("INFO", "memory")])
+            self._note(memory)
+            return answer
         with translated():
             return self.client.execute_command(*command)  # type: ignore[no-untyped-call]
+
+    def ping(self) -> None:
+        """Raise StoreUnavailable unless the server answers."""
+        self.call("PING")
 
     def call_many(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Several commands in one round trip, not as one step."""
         with translated(), self.client.pipeline(transaction=False) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
-            return pipeline.execute()
+            answers = pipeline.execute(raise_on_error=False)  # which would put the command before the server's words
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
+            return answers
 
     def run(self, script: str, tenant: str, arguments: dict[str, Any], *values: bytes) -> list[Any]:
         """One script: named arguments as JSON, large values as bytes. The first item answered says what happened."""
@@ -102,13 +115,16 @@ class Connection:
         return self._max_memory
 
     def _look(self) -> None:
-        """Ask the server how it is, at most once a second."""
-        if time.monotonic() - self._asked_at > 1:
-            with translated():
-                memory: Any = self.client.info("memory")
-            used, self._max_memory = memory["used_memory"], memory["maxmemory"]
-            self._is_full = 0 < self._max_memory * FULL < used or self._lacks_disk(used)
-            self._asked_at = time.monotonic()
+        if self._is_look_due():
+            self.ping()
+
+    def _is_look_due(self) -> bool:
+        return time.monotonic() - self._looked_at > LOOK_SECONDS
+
+    def _note(self, memory: Any) -> None:
+        used, self._max_memory = memory["used_memory"], memory["maxmemory"]
+        self._is_full = 0 < self._max_memory * FULL < used or self._lacks_disk(used)
+        self._looked_at = time.monotonic()
 
     def _lacks_disk(self, used_bytes: int) -> bool:
         """Whether the disk has no room to end what runs or for the server to copy all data."""

@@ -23,7 +23,7 @@ class Store:
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the server answers."""
-        self.connection.call("PING")
+        self.connection.ping()
 
     def is_full(self) -> bool:
         """Whether the server nears the end of its memory or its disk."""

@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from melm.data.blocks import divided
 from melm.typing import Array
 
 Pair: TypeAlias = tuple[int, int]  # class codes a <= b
@@ -27,13 +28,15 @@ SINGULAR = 1e-14  # smallest eigenvalue of a correlation matrix that is taken at
 class Gradient:
     """Derivatives of a function of the potentials in the projected rows and in the smoothing of each class."""
 
-    rows: list[Array]  # C of (n_c, k)
+    together: Array  # (n, k), class after class
+    rows: list[Array]  # C of (n_c, k): views of it
     smoothing: Array  # (C, k, k)
 
     @classmethod
     def zeros(cls, Z: list[Array]) -> Gradient:
-        n_components = Z[0].shape[1]
-        return cls([np.zeros_like(z) for z in Z], np.zeros((len(Z), n_components, n_components)))
+        counts, n_components = list(map(len, Z)), Z[0].shape[1]
+        together = np.zeros((sum(counts), n_components), order="F")
+        return cls(together, divided(together, counts), np.zeros((len(Z), n_components, n_components)))
 
 
 class Potentials(Protocol):

@@ -12,13 +12,14 @@ import numpy.typing as npt
 from melm.data.blocks import blocks
 from melm.objective.potential import Pair, rotate, whitening_basis
 from melm.objective.potential.exact import exact_cost
-from melm.objective.potential.transform import Modes, Nonuniform, Plans, Separable
+from melm.objective.potential.transform import Modes, Nonuniform, Plans, Separable, tile
 from melm.typing import Array
 
 Rows: TypeAlias = npt.NDArray[np.intp]
 
 MAX_POINTS = 2**22  # of one grid: 64 MiB a spectrum
 TRIMMED_ROWS = 2000  # below, pairs are cheap and far rows need no care
+TOGETHER = 2**16  # rows of several classes that may be copied, to be looked at in one go
 TRIMS = (1e-5, 1e-4, 1e-3)  # shares of rows at each end of an axis outside which a row may count as far
 
 
@@ -27,20 +28,18 @@ class Grid:
     """Where the potentials of some pairs of classes are summed."""
 
     pairs: tuple[Pair, ...]
+    classes: list[int]  # those of the pairs
     basis: Array  # (k, k): u = z @ basis
     center: Array  # (k,), in u
     step: Array  # (k,), of the frequencies
     reach: Array  # (k,), how far apart rows still count, and what lies between the rows and their periodic images
     modes: Modes
     tolerance: float
-    transform: type[Separable] | type[Nonuniform]
+    transform: type[Separable] | type[Nonuniform]  # for one class after the other
     far: dict[int, Rows]  # indices of the rows of a class that lie outside, to be treated exactly
-    cost: float  # estimated seconds
+    cost: float  # estimated seconds, all classes at once
+    cost_by_class: float  # and one after the other
     excess: float  # how many times more points than classes of one common smoothing would need
-
-    @property
-    def classes(self) -> list[int]:
-        return sorted({c for pair in self.pairs for c in pair})
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -115,8 +114,10 @@ def _grid(
         nonuniform = nonuniform_cost(n_rows, modes, len(classes), tolerance)
         cheapest: type[Separable] | type[Nonuniform] = Separable if separable < nonuniform else Nonuniform
         n_far = sum(len(rows) for rows in far.values())
+        of_far = exact_cost(2 * n_far, n_rows, same=False) * bool(n_far)
         return Grid(
             pairs=tuple(pairs),
+            classes=classes,
             basis=basis,
             center=(low + high) / 2,
             step=step,
@@ -125,12 +126,12 @@ def _grid(
             tolerance=tolerance,
             transform=cheapest,
             far=far,
-            cost=min(separable, nonuniform) + exact_cost(2 * n_far, n_rows, same=False) * bool(n_far),
+            cost=tiles_cost(n_rows, modes, len(classes), tolerance) + of_far,
+            cost_by_class=min(separable, nonuniform) + of_far,
             excess=float(np.prod(finest * widest)),
         )
 
-    ends = np.array([_ends(Z[c], basis) for c in classes])  # (C, 2, k)
-    whole = cover(ends[:, 0].min(axis=0), ends[:, 1].max(axis=0), {})
+    whole = cover(*_ends([Z[c] for c in classes], basis), {})
     if n_rows < TRIMMED_ROWS or (whole and np.prod(2 * np.array(whole.modes) + 1) <= n_rows):
         return whole
     candidates = [whole]
@@ -142,11 +143,13 @@ def _grid(
     return min((grid for grid in candidates if grid), key=lambda grid: grid.cost, default=None)
 
 
-def _ends(Z: Array, basis: Array) -> Array:
-    """The least and the largest value on each axis of the basis: (2, k)."""
-    rotated = (rotate(Z[block], basis) for block in blocks(len(Z), 8 * len(basis)))
-    ends = np.array([[u.min(axis=0), u.max(axis=0)] for u in rotated])
-    return np.array([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
+def _ends(Z: Sequence[Array], basis: Array) -> tuple[Array, Array]:
+    """The least and the largest values of rows on the axes of the basis."""
+    if sum(map(len, Z)) <= TOGETHER:
+        Z = [np.concatenate(Z)]
+    rotated = (rotate(z[block], basis) for z in Z for block in blocks(len(z), 8 * len(basis)))
+    ends = np.array([(u.min(axis=0), u.max(axis=0)) for u in rotated])
+    return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
 
 
 def _bulk(U: list[Array], share: float) -> tuple[Array, Array]:
@@ -159,6 +162,14 @@ def _bulk(U: list[Array], share: float) -> tuple[Array, Array]:
         ends.append((ordered[first], ordered[len(values) - 1 - first]))
     low, high = np.array(ends).T
     return low - (high - low) / 2, high + (high - low) / 2
+
+
+def tiles_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float) -> float:
+    """Seconds of value and gradient by tiles: what every call costs, the lattices, and spreading over a kernel."""
+    width, n_components = np.ceil(-np.log10(tolerance)) + 1, len(modes)
+    lattices = n_classes * float(np.prod(tile(modes)))
+    spreading = n_rows * (5e-8 + 5e-10 * width**n_components * (1 + (n_components + 1) // 2))
+    return float(5e-4 + 2e-5 * n_classes + lattices * (1.1e-8 * (1 + n_components) + 5e-10 * n_classes) + spreading)
 
 
 def separable_cost(n_rows: int, modes: Modes, n_classes: int) -> float:

@@ -13,66 +13,80 @@ transformed once; all pairs are then one Gram matrix of the psi_c, and all gradi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from melm.objective.potential import Gradient, Pair, rotate
 from melm.objective.potential.grid import MAX_POINTS, Grid
-from melm.objective.potential.transform import Plans, Spectrum
+from melm.objective.potential.tiles import Tiles
+from melm.objective.potential.transform import Modes, Nonuniform, Plans, Spectrum
 from melm.typing import Array
+
+
+class Layout(Protocol):
+    """At which frequencies a transform holds its values."""
+
+    @staticmethod
+    def indices(modes: Modes) -> list[Array]:
+        """Grid indices of each axis, shaped to broadcast over the held grid."""
+
+    @staticmethod
+    def multiplicity(modes: Modes) -> Array:
+        """How often each held value counts in a sum over the whole grid."""
 
 
 class Spectra:
     """What some classes are on one grid: log ip of the grid's pairs, and the spectra that pull gradients back."""
 
-    def __init__(self, grid: Grid, sums: Sequence[Spectrum], S: Array) -> None:
+    def __init__(self, grid: Grid, sums: Sequence[Spectrum] | Spectrum, S: Array, layout: Layout) -> None:
         """sums: by class of the grid, the sum of share * exp(i xi . u) over its rows; S: smoothing of all classes.
 
         `psi` holds, by class of the grid, the characteristic function of its density estimate on the grid.
         """
         self.grid, T = grid, grid.basis
-        indices = grid.transform.indices(grid.modes)
-        shape = grid.shape
+        indices = layout.indices(grid.modes)
+        shape = np.broadcast_shapes(*(index.shape for index in indices))
         n_components = len(shape)
         self._frequencies = np.stack(
             [np.broadcast_to(index * step, shape).ravel() for index, step in zip(indices, grid.step, strict=True)]
         )  # (k, points)
-        self._products = (self._frequencies[:, None] * self._frequencies).reshape(n_components**2, -1)
+        first, second = np.triu_indices(n_components)
+        self._products = self._frequencies[first] * self._frequencies[second]
         measure = float(np.prod(grid.step / (2 * np.pi)) * abs(np.linalg.det(T)))
-        self._weights = measure * np.broadcast_to(grid.transform.multiplicity(grid.modes), shape).ravel()
-        smoothing = (T.T @ S[grid.classes] @ T).reshape(-1, n_components**2)
-        self._damping = np.exp(-0.5 * (smoothing @ self._products))  # (C, points)
-        self._psi = np.stack([spectrum.ravel() for spectrum in sums]) * self._damping  # (C, points)
+        self._weights = measure * np.broadcast_to(layout.multiplicity(grid.modes), shape).ravel()
+        smoothing = (T.T @ S[grid.classes] @ T)[:, first, second] * np.where(first == second, -0.5, -1.0)
+        self._damping = np.exp(smoothing @ self._products)  # (C, points)
+        self._psi = np.asarray(sums).reshape(len(grid.classes), -1) * self._damping  # (C, points)
         self.psi = self._psi.reshape(-1, *shape)
         parts = self._psi.view(np.float64)
         self._values = (parts * np.repeat(self._weights, 2)) @ parts.T  # (C, C)
-        places = {c: place for place, c in enumerate(grid.classes)}
-        self._first, self._second = np.array([(places[a], places[b]) for a, b in grid.pairs]).T
+        self._first, self._second = np.searchsorted(grid.classes, np.array(grid.pairs)).T
         with np.errstate(divide="ignore"):
             logs = np.log(np.maximum(self._values[self._first, self._second], 0.0))
         self.log_values = dict(zip(grid.pairs, logs.tolist(), strict=True))
 
     def adjoints(self, weights: Mapping[Pair, float]) -> Iterator[tuple[int, Array, Spectrum]]:
-        """Derivatives of the sum of weight * log ip over this grid's pairs, by place of the class on the grid.
+        """Derivatives of the sum of weight * log ip over this grid's pairs, for some classes at a time.
 
-        The derivative in its smoothing (k, k), and the spectra (k, ...) whose sums at a row, each row by its share, are
-        the derivatives in u; classes that no weight touches are left out.
+        The place of the first of them on the grid, the derivatives in their smoothing (m, k, k), and the spectra
+        (k, m, ...) whose sums at a row, each row by its share, are the derivatives in u.
         """
         T, slopes = self.grid.basis, self._slopes(weights)
         n_classes, n_points = self._psi.shape
         n_components = len(T)
+        first, second = np.triu_indices(n_components)
         together = max(1, MAX_POINTS // n_points)  # classes whose spectra may be held beside psi
         for begin in range(0, n_classes, together):
             some = slice(begin, begin + together)
             parts = slopes[some] @ self._psi.view(np.float64)
-            combined = self._weights * parts.view(np.complex128).conj()
-            moments = (self._psi[some] * combined).real @ self._products.T
-            smoothing = moments.reshape(-1, n_components, n_components)
-            combined *= self._damping[some]
-            for place, spectrum in enumerate(combined, begin):
-                if slopes[place].any():
-                    spectra = (1j * self._frequencies * spectrum).reshape(-1, *self.psi.shape[1:])
-                    yield place, -T @ (smoothing[place - begin] / 2) @ T.T, spectra
+            sums = (self._psi[some].view(np.float64) * parts) @ np.repeat(self._weights * self._products, 2, axis=1).T
+            smoothing = np.empty((len(sums), n_components, n_components))
+            smoothing[:, first, second] = smoothing[:, second, first] = sums
+            combined = 1j * parts.view(np.complex128).conj()
+            combined *= self._weights * self._damping[some]
+            spectra = (self._frequencies[:, None] * combined).reshape(n_components, -1, *self.psi.shape[1:])
+            yield begin, -T @ (smoothing / 2) @ T.T, spectra
 
     def _slopes(self, weights: Mapping[Pair, float]) -> Array:
         """d f / d ip (C, C), zero for pairs that are not asked for; a class with itself counts for both its places."""
@@ -90,16 +104,31 @@ class SpectralPotentials:
     def __init__(self, grid: Grid, Z: list[Array], S: Array, shares: list[Array]) -> None:
         """Z: projected rows by class; S: smoothing of the classes (C, k, k); shares: of the rows in their classes."""
         self._grid, self._shares = grid, shares
-        plans: Plans = {}
-        self._transforms = [grid.of_rows(Z[c], plans) for c in grid.classes]
-        sums = [t.forward(shares[c]) for t, c in zip(self._transforms, grid.classes, strict=True)]
-        self._spectra = Spectra(grid, sums, S)
-        self.psi, self.log_values = self._spectra.psi, self._spectra.log_values
+        basis, shift = grid.basis * grid.step, grid.center * grid.step
+        self._tiles = Tiles([Z[c] for c in grid.classes], basis, shift, grid.modes, grid.tolerance)
+        self._spectra = Spectra(grid, self._tiles.forward([shares[c] for c in grid.classes]), S, Tiles)
+        self.log_values = self._spectra.log_values
 
     def add_gradient(self, weights: Mapping[Pair, float], gradient: Gradient) -> None:
         """Add the derivatives of the sum of weight * log ip over this grid's pairs."""
-        for place, smoothing, spectra in self._spectra.adjoints(weights):
-            c = self._grid.classes[place]
-            gradient.smoothing[c] += smoothing
-            for block, slopes_in_u in self._transforms[place].backward(spectra):
-                gradient.rows[c][block] += self._shares[c][block, None] * rotate(slopes_in_u, self._grid.basis.T)
+        classes = self._grid.classes
+        for begin, smoothing, spectra in self._spectra.adjoints(weights):
+            gradient.smoothing[classes[begin : begin + len(smoothing)]] += smoothing
+            for pieces, slopes_in_u in self._tiles.backward(begin, spectra):
+                slopes, done = rotate(slopes_in_u, self._grid.basis.T), 0
+                for place, block in pieces:
+                    own = slice(done, done + block.stop - block.start)
+                    gradient.rows[classes[place]][block] += self._shares[classes[place]][block, None] * slopes[own]
+                    done = own.stop
+
+
+def characteristic_functions(grid: Grid, rows: Sequence[Array], S: Array, shares: Sequence[Array]) -> list[Spectrum]:
+    """Of the density estimates of the classes of a grid, at its frequencies of indices -M..M on every axis."""
+    plans: Plans = {}
+    sums = [
+        Nonuniform(rows[c], grid.basis * grid.step, grid.center * grid.step, grid.modes, grid.tolerance, plans).forward(
+            shares[c]
+        )
+        for c in grid.classes
+    ]
+    return list(Spectra(grid, sums, S, Nonuniform).psi)

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import finufft
 import numpy as np
 import numpy.typing as npt
+from scipy.fft import next_fast_len
 
 from melm.objective.potential import rotate
 from melm.typing import Array
@@ -26,6 +27,8 @@ Plans: TypeAlias = dict[int, Any]  # of finufft, by the kind of transform: all c
 
 BLOCK_ROWS = 2**16  # taken at once, where the grid is not larger: working memory of some 5 MiB
 UPSAMPLING = 2.0  # fixed: finufft's own choice depends on the number of rows, and blocks would not quite add up
+REFINEMENT = 1.25  # points of a tile for each frequency of either sign
+LEAST_POINTS = 32  # of a tile on each axis: twice the widest kernel
 CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sorting the rows first only costs time
 
 
@@ -52,12 +55,12 @@ class Separable:
     def indices(modes: Modes) -> list[Array]:
         """Grid indices of each axis, shaped to broadcast over the held grid."""
         first, *rest = modes
-        return _broadcast([np.arange(first + 1.0), *(np.arange(-m, m + 1.0) for m in rest)])
+        return broadcast([np.arange(first + 1.0), *(np.arange(-m, m + 1.0) for m in rest)])
 
     @staticmethod
     def multiplicity(modes: Modes) -> Array:
         """How often each held value counts: all but index 0 of the first axis stand for their mirror image too."""
-        return _broadcast([np.where(np.arange(modes[0] + 1) > 0, 2.0, 1.0), *(np.ones(1) for _ in modes[1:])])[0]
+        return broadcast([np.where(np.arange(modes[0] + 1) > 0, 2.0, 1.0), *(np.ones(1) for _ in modes[1:])])[0]
 
     def forward(self, shares: Array) -> Spectrum:
         if len(self._tables) == 1:
@@ -106,7 +109,7 @@ class Nonuniform:
 
     @staticmethod
     def indices(modes: Modes) -> list[Array]:
-        return _broadcast([np.arange(-m, m + 1.0) for m in modes])
+        return broadcast([np.arange(-m, m + 1.0) for m in modes])
 
     @staticmethod
     def multiplicity(modes: Modes) -> Array:
@@ -154,6 +157,11 @@ class Nonuniform:
         return plan
 
 
+def tile(modes: Modes) -> tuple[int, ...]:
+    """Points of a tile on each axis: even numbers that an FFT is quick for."""
+    return tuple(max(LEAST_POINTS, 2 * int(next_fast_len(int(np.ceil(REFINEMENT * m)) + 1))) for m in modes)
+
+
 def _powers(angles: Array, count: int) -> Spectrum:
     """exp(i m angle) for m = 0..count-1, by doubling: (n, count)."""
     table = np.empty((len(angles), count), dtype=np.complex128)
@@ -168,5 +176,5 @@ def _powers(angles: Array, count: int) -> Spectrum:
     return table
 
 
-def _broadcast(axes: list[Array]) -> list[Array]:
+def broadcast(axes: list[Array]) -> list[Array]:
     return [axis.reshape((1,) * j + (-1,) + (1,) * (len(axes) - j - 1)) for j, axis in enumerate(axes)]

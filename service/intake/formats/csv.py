@@ -10,12 +10,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import melm.tables.table
-from melm.tables.csv_table import CsvEncodingError, CsvError, CsvReader
+from melm.tables.csv_table import CsvReader
 from melm.tables.dialect import sniff
 from melm.tables.files import DRY_RUN_BYTES
 from melm.tables.options import ReadOptions
 from melm.tables.problem import Problem, place_of
 from melm.tables.reading import Reading, read_roles
+from melm.tables.transcoding import CsvEncodingError, CsvError
 from service.errors import MAX_PLACE, FieldError, Invalid, Malformed, escape
 from service.intake.formats.table import (
     SPILL_BYTES,

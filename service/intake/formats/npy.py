@@ -25,10 +25,11 @@ from service.intake.formats.table import (
     as_labels,
     check_size,
 )
-from service.intake.memory import SPARSE_CELL_BYTES, SPARSE_COLUMN_BYTES, hold
+from service.intake.memory import SPARSE_CELL_BYTES, SPARSE_COLUMN_BYTES, TEXT_BYTES, hold
 
 MAX_MEMBERS = 16  # of an npz: a matrix, y, feature_names, and room for what other programs add
 LOCAL_HEADER_BYTES = 30
+PIECE = 1 << 20  # characters that are looked at together
 HALVES = (0xD800, 0xDFFF)  # code points that stand for no character
 
 
@@ -45,8 +46,11 @@ def read_npy(data: memoryview, name: str = "the body") -> Array:
 
 def has_half_characters(text: Array) -> bool:
     """Whether some text has one half of a character without the other, which no answer could hold."""
-    points = np.frombuffer(text.astype(text.dtype.newbyteorder("=")).tobytes(), np.uint32)
-    return bool(((points >= HALVES[0]) & (points <= HALVES[1])).any())
+    if not text.size or not text.itemsize:
+        return False
+    points = text.ravel(order="K").view(np.dtype(np.uint32).newbyteorder(text.dtype.byteorder))
+    pieces = (points[begin : begin + PIECE] for begin in range(0, len(points), PIECE))  # a copy of all may be large
+    return any(((piece >= HALVES[0]) & (piece <= HALVES[1])).any() for piece in pieces)
 
 
 def read_npz(body: Content, limits: Limits) -> dict[str, Array]:
@@ -98,6 +102,7 @@ def decode_npz(body: Content, limits: Limits) -> Table:
     names = arrays.get("feature_names")
     if names is not None and (names.ndim != 1 or names.dtype.kind != "U"):
         raise Invalid([FieldError("/feature_names", "is not a list of text")])
+    hold(0 if names is None else names.nbytes + TEXT_BYTES * len(names))
     return Table(
         as_features(arrays["X"], limits) if is_filled else as_sparse(arrays, limits),
         as_labels(arrays["y"]) if "y" in arrays else None,

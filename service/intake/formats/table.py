@@ -122,6 +122,9 @@ def as_labels(y: Array, pointer: str = "/y") -> Array:
         raise Invalid([FieldError(pointer, f"holds {y.dtype} values", LABEL_KINDS)])
     if y.dtype.kind == "u" and y.size and int(y.max()) >= 2**63:
         raise Invalid([FieldError(pointer, "a label does not fit 64 bits", "send it as text")])
+    if y.dtype.kind == "U":
+        check_length(int(np.strings.str_len(y).max(initial=0)), pointer)
+        hold(y.nbytes)  # as it is taken apart into classes; until now it may be in a file
     kinds: dict[str, npt.DTypeLike] = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
     return np.ascontiguousarray(y, dtype=kinds.get(y.dtype.kind))
 
@@ -134,7 +137,9 @@ def labels_of(values: Labels, pointer: str = "/y") -> Array:
             raise Invalid([FieldError(pointer, "a label does not fit 64 bits", "send it as text")])
         return np.asarray(values, dtype=np.int64)
     if kinds == {str}:
-        hold(4 * len(values) * check_lengths(map(str, values), pointer))
+        longest = max(map(len, map(str, values)))
+        check_length(longest, pointer)
+        hold(4 * len(values) * longest)
         return np.asarray(values, dtype=np.str_)
     if kinds == {bool}:
         return np.asarray(values, dtype=np.bool_)
@@ -144,13 +149,11 @@ def labels_of(values: Labels, pointer: str = "/y") -> Array:
     raise Invalid([FieldError(pointer, f"labels mix {names}", "send labels of one kind")])
 
 
-def check_lengths(labels: Iterable[str], pointer: str = "/y") -> int:
-    """Refuse labels that are no names; answers how long the longest is."""
-    longest = max(map(len, labels), default=0)
+def check_length(longest: int, pointer: str) -> None:
+    """Refuse labels that are no names."""
     if longest > MAX_LABEL_LENGTH:
         detail = f"a label has {longest} characters, which is more than the limit of {MAX_LABEL_LENGTH}"
         raise Invalid([FieldError(pointer, detail)])
-    return longest
 
 
 def cell_errors(cells: Iterable[tuple[int, int | str, str, str]], pointer: str, fix: str) -> list[FieldError]:

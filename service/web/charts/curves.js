@@ -12,6 +12,7 @@ export class Curves {
     this.axis = axis;
     this.hidden = new Set();
     this.marks = [];
+    this.chosen = [];
     this.lines = svg("svg", { role: "img", "aria-label": label });
     this.node = element("div", { class: "stage" }, this.lines);
     this.resizing = new ResizeObserver(() => this.draw());
@@ -30,6 +31,12 @@ export class Curves {
   // New rows, as places on the axis.
   setMarks(places) {
     this.marks = places;
+    this.draw();
+  }
+
+  // Selected rows, as { place, code } on the axis.
+  setChosen(rows) {
+    this.chosen = rows;
     this.draw();
   }
 
@@ -59,6 +66,7 @@ export class Curves {
         svg("text", { class: "tick", x: toX(value), y: bottom + 18, "text-anchor": "middle" }, String(value)),
       ),
       curves,
+      this.chosen.map(({ place, code }) => svg("path", { class: "chosen", d: `M${toX(place).toFixed(1)} ${bottom}v-14`, stroke: colorOf(code) })),
       this.marks.map((place) => svg("path", { class: "mark", d: `M${toX(place)} ${bottom}l-6 10h12z` })),
       svg("text", { class: "axis", x: width / 2, y: height - 4, "text-anchor": "middle" }, this.axis),
     );

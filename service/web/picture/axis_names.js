@@ -20,6 +20,15 @@ export function loadingsOn(axis, { card, projection }) {
   return weights;
 }
 
+// The names of the columns that weigh most in a model, at most so many.
+export function strongestColumns(model, most) {
+  if (!model.card.loadings?.length) return columnsOf(model).slice(0, most).map(({ name }) => name);
+  const weights = model.card.loadings[0].map((_, axis) => loadingsOn(axis, model));
+  const size = ({ features }) => Math.hypot(...features.flatMap((index) => weights.map((axis) => axis[index])));
+  const sized = columnsOf(model).map((column) => ({ name: column.name, size: size(column) }));
+  return sized.sort((a, b) => b.size - a.size).slice(0, most).map(({ name }) => name);
+}
+
 // `weights` has one number a feature, standardized. A column of several features has no sign.
 export function axisName(weights, columns) {
   const strongest = columns

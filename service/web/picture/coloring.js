@@ -9,13 +9,13 @@ const MISSING = "#9a9aa2";
 const CATEGORIES = 10; // with a color of their own
 const CUT = 0.02; // share of the rows at either end that get the last color
 
-// { colorOf(row), legend } of a column's values.
-export function coloring({ values }) {
+// { bytes(row), legend } of a column's values.
+export function coloring({ name, values }) {
   const present = values.filter((value) => value !== null);
-  return present.every((value) => typeof value === "number") ? byNumber(values, present) : byCategory(values, present);
+  return present.every((value) => typeof value === "number") ? byNumber(name, values, present) : byCategory(name, values, present);
 }
 
-function byNumber(values, present) {
+function byNumber(name, values, present) {
   const sorted = Float64Array.from(present).sort();
   const at = (share) => sorted[Math.round(share * (sorted.length - 1))] ?? 0;
   const [low, high] = [at(CUT), at(1 - CUT)];
@@ -29,6 +29,7 @@ function byNumber(values, present) {
   const legend = element(
     "p",
     { class: "color-scale" },
+    element("strong", {}, name),
     short(low),
     element("span", { class: "ramp", style: { background: `linear-gradient(90deg, ${SEQUENCE.join(", ")})` } }),
     short(high),
@@ -36,7 +37,7 @@ function byNumber(values, present) {
   return { bytes: (row) => (values[row] === null ? missing : bytes(values[row])), legend };
 }
 
-function byCategory(values, present) {
+function byCategory(name, values, present) {
   const counts = new Map();
   for (const value of present) counts.set(value, (counts.get(value) ?? 0) + 1);
   const shown = [...counts].sort((a, b) => b[1] - a[1]).slice(0, CATEGORIES).map(([value]) => value);
@@ -47,6 +48,7 @@ function byCategory(values, present) {
   const legend = element(
     "p",
     { class: "color-scale" },
+    element("strong", {}, name),
     shown.map((value, index) => entry(String(value), colorOf(index))),
     (counts.size > CATEGORIES || present.length < values.length) && entry("other or missing", MISSING),
   );

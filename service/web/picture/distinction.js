@@ -3,6 +3,7 @@
 const NORMAL = 1.96; // of a 95 % interval
 const MOST_VALUES = 50; // of a column whose categories are compared one by one
 const LEAST = 2; // rows on either side
+const [MISSING, PRESENT] = ["missing", "present"]; // whether a value is there may tell more than the value
 
 // Columns [{ name, values }], best first: { name, effect, interval, kind, … }. `inside` and `outside` are indexes of rows.
 export function distinguish(columns, inside, outside) {
@@ -17,10 +18,14 @@ export function distinguish(columns, inside, outside) {
 const strength = ({ interval: [low, high] }) => (low > 0 ? low : high < 0 ? -high : 0);
 
 function compare({ name, values }, inside, outside) {
-  const [own, others] = [inside, outside].map((rows) => rows.map((row) => values[row]).filter((value) => value !== null));
-  if (own.length < LEAST || others.length < LEAST) return null;
-  const isNumeric = [...own, ...others].every((value) => typeof value === "number");
-  return isNumeric ? compareNumbers(name, own, others) : compareShares(name, own.map(String), others.map(String));
+  const all = [inside, outside].map((rows) => rows.map((row) => values[row]));
+  const [own, others] = all.map((each) => each.filter((value) => value !== null));
+  const found = [compareShares(name, ...all.map((each) => each.map((value) => (value === null ? MISSING : PRESENT))))];
+  if (own.length >= LEAST && others.length >= LEAST) {
+    const isNumeric = [...own, ...others].every((value) => typeof value === "number");
+    found.push(isNumeric ? compareNumbers(name, own, others) : compareShares(name, own.map(String), others.map(String)));
+  }
+  return found.filter(Boolean).reduce((best, each) => (best && strength(best) >= strength(each) ? best : each), null);
 }
 
 // Hedges' g: the difference of the means in standard deviations, with the small-sample correction.

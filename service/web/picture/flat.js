@@ -14,6 +14,7 @@ const MANY = 0.01; // share of the rows that may stand at the border before a tu
 const LETTER = 8; // pixels of a letter in the name of a class, about
 const AXIS_LETTER = 6.6; // and in the name of an axis
 const LINE = 17; // pixels from one name to the next
+const BUTTONS = [106, 44]; // pixels that the buttons take in their corner
 const MARGIN = { left: 48, right: 14, top: 14, bottom: 44 };
 
 export class Flat extends Stage {
@@ -207,9 +208,10 @@ export class Flat extends Stage {
     });
   }
 
-  // While the picture is turned, contours and boundary do not hold.
+  // While the picture is turned, contours, boundary and the names of the axes do not hold.
   hideModel() {
     this.above.replaceChildren();
+    this.node.classList.add("turning");
   }
 
   // Places of the rows, two numbers each. New rows are seen in the model's own projection only.
@@ -224,9 +226,16 @@ export class Flat extends Stage {
     this.found = {};
     this.isModel = isModel;
     this.axes = axes;
+    this.node.classList.remove("turning");
     this.setSpread(null);
     if (isModel || this.far.length > MANY * kinds.length) this.lookAt(this.limits());
     this.draw();
+  }
+
+  // Which names of classes stand in the picture; null for none.
+  nameClasses(names) {
+    this.classNames = names;
+    this.found = {};
   }
 
   // Where the middle of each class is, if classes are named in the picture.
@@ -302,6 +311,12 @@ export class Flat extends Stage {
       const [left, top] = free;
       return svg("text", { class: "class-name", x: left + width / 2, y: top + LINE - 4, "text-anchor": "middle" }, name);
     });
+  }
+
+  // Where no other name may stand: the names of classes, the axes, the buttons.
+  get takenBoxes() {
+    const { width, height, bottom } = this.size;
+    return [...this.nameBoxes, [0, 0, MARGIN.left, height], [0, bottom, width, MARGIN.bottom], [width - BUTTONS[0], 0, ...BUTTONS]];
   }
 
   drawAxes() {

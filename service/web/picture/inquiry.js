@@ -1,10 +1,11 @@
 // What the picture can be asked: which rows to choose, by which column to color, where a row is.
 
 import { element, replace } from "../element.js";
-import { plural } from "../words.js";
+import { count, plural } from "../words.js";
 import { Flat } from "./flat.js";
 import { titleOf } from "./point_description.js";
 import { TOOLS } from "./selecting.js";
+import { isInside } from "./selection.js";
 
 export class Inquiry {
   constructor(picture) {
@@ -14,8 +15,14 @@ export class Inquiry {
 
   // Once the rows are there.
   offer() {
-    const { table } = this.picture;
-    replace(this.node, this.toolChoice(), this.rowChoice(), table && this.colorChoice(), table && this.search());
+    const { table, hasPoints } = this.picture;
+    replace(
+      this.node,
+      hasPoints && this.toolChoice(),
+      this.rowChoice(),
+      hasPoints && table && this.colorChoice(),
+      table && this.search(),
+    );
   }
 
   toolChoice() {
@@ -37,8 +44,8 @@ export class Inquiry {
   rowChoice() {
     const { model } = this.picture;
     const choices = [
-      ["Rows recognized wrongly", "wrong"],
-      ["Rows far from the others", "far"],
+      ...(this.picture.confused.length ? [["Rows recognized wrongly", "wrong"]] : []),
+      ...(this.picture.stage instanceof Flat ? [["Rows far from the others", "far"]] : []),
       ...model.classes.map((label, code) => [`Class ${label}`, `class:${code}`]),
     ];
     const select = element(
@@ -55,6 +62,7 @@ export class Inquiry {
   }
 
   // Selects rows by a definition: wrong, far, class:CODE, cell:CODE:TAKEN, find:TEXT, rows:NUMBER,…
+  // area:TURN:X,Y,…
   select(definition) {
     const { model, selection } = this.picture;
     const [kind, ...rest] = definition.split(":");
@@ -63,15 +71,16 @@ export class Inquiry {
     const name = (index) => String(model.classes[index]);
     const cell = ({ code: own, taken: other }) => own === code && other === taken;
     const ways = {
-      wrong: () => [this.wrong(), "rows recognized wrongly"],
+      wrong: () => [this.wrong(), `rows recognized wrongly${this.ofKept}`],
       far: () => [this.far(), "rows far from the others"],
       class: () => [this.ofClass(code), `class ${name(code)}`],
       cell: () => [
         this.picture.confused.filter(cell).map(({ row }) => row),
-        code === taken ? `${name(code)}, recognized` : `${name(code)}, taken for ${name(taken)}`,
+        (code === taken ? `${name(code)}, recognized` : `${name(code)}, taken for ${name(taken)}`) + this.ofKept,
       ],
       find: () => [this.find(text.toLowerCase()), `rows with “${text}”`],
       rows: () => [text.split(",").map(Number), "rows of a link"],
+      area: () => [this.inArea(rest[0], rest[1].split(",").map(Number)), "rows in an area"],
     };
     if (ways[kind]) selection.choose(...ways[kind](), definition);
   }
@@ -80,12 +89,35 @@ export class Inquiry {
     return this.picture.confused.filter(({ code, taken }) => code !== taken).map(({ row }) => row);
   }
 
+  // Of very many rows a model keeps a part of those that were held out.
+  get ofKept() {
+    const { model, heldOut } = this.picture;
+    const judged = (model.card.validation?.confusion ?? []).flat().reduce((sum, cell) => sum + cell, 0);
+    const kept = heldOut.codes.length;
+    return judged > kept ? `, of the ${count(kept)} held-out rows that the model keeps` : "";
+  }
+
   far() {
     const { stage } = this.picture;
     return stage instanceof Flat ? Array.from(stage.far, (index) => stage.cloud.rows[index]).filter((row) => row >= 0) : [];
   }
 
+  // Rows within corners, x and y by turns, of the picture as it was turned then.
+  inArea(turn, numbers) {
+    const { stage, turning } = this.picture;
+    if (!(stage instanceof Flat)) return [];
+    const corners = Array.from({ length: numbers.length / 2 }, (_, at) => numbers.slice(2 * at, 2 * at + 2));
+    const { positions, rows } = stage.cloud;
+    const turned = turning?.placesAfter(turn);
+    const placeOf = (index) => (turned ? turned.subarray(2 * index, 2 * index + 2) : positions.subarray(3 * index, 3 * index + 2));
+    return Array.from(stage.order.filter((index) => rows[index] >= 0 && isInside(placeOf(index), corners)), (index) => rows[index]);
+  }
+
   ofClass(code) {
+    const { table, model } = this.picture;
+    const target = table?.columns.find(({ role }) => role === "target");
+    const label = String(model.classes[code]);
+    if (target) return [...target.values.keys()].filter((row) => String(target.values[row]) === label);
     const { codes, rows } = this.picture.seen;
     return Array.from(rows).filter((row, index) => codes[index] === code && row >= 0);
   }

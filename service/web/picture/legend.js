@@ -7,8 +7,8 @@ import { HELD_OUT, SEEN } from "./cloud.js";
 import { Flat } from "./flat.js";
 
 const EXPLANATIONS = {
-  [SEEN]: "Each point is a row of the fit, where the model places it.",
-  [HELD_OUT]: "Each ring is a row where a fit that had not seen it places it. Its color is its true class.",
+  [SEEN]: "Each point is a row that was fitted.",
+  [HELD_OUT]: "Each ring is a row, placed by a fit that had not seen it. Its color is its true class.",
 };
 
 export class Legend {
@@ -21,13 +21,12 @@ export class Legend {
     const entries = model.classes.map((label, code) => this.entry(label, code));
     this.node = element(
       "div",
-      { class: "below" },
+      {},
       this.scale,
       element("div", { class: "legend", role: "group", "aria-label": "Classes in the picture" }, entries),
       heldOut.codes.length > 0 && plot.n_components > 1 && this.kindChoice(),
-      this.explanation,
-      this.far,
     );
+    this.remarks = element("div", { class: "remarks" }, this.explanation, this.far);
     this.explain();
   }
 
@@ -61,11 +60,11 @@ export class Legend {
     const { model, plot, kind, seen, heldOut } = this.picture;
     const { n_rows: total } = model.card.data ?? {};
     const shown = (kind === SEEN ? seen : heldOut).codes.length;
-    const part = total > shown && shown ? `${count(shown)} of ${count(total)} rows are drawn. ` : "";
-    replace(
-      this.explanation,
-      plot.n_components > 1 && `${EXPLANATIONS[kind]} ${part}Drag to move. Ctrl and wheel, or the buttons, zoom.`,
-    );
+    const part = total > shown && shown && `${count(shown)} of ${count(total)} rows are drawn.`;
+    const { turning, stage } = this.picture;
+    const turn = turning && "Drag the tip of an arrow to turn the picture by its variable.";
+    const move = `Drag${turning ? " elsewhere" : ""} to ${stage instanceof Flat ? "move" : "turn"} it. Ctrl and wheel, or the buttons, zoom.`;
+    replace(this.explanation, plot.n_components > 1 && [EXPLANATIONS[kind], part, turn, move].filter(Boolean).join(" "));
   }
 
   // Says how many rows stand at the border, and offers to show them.

@@ -3,7 +3,7 @@
 import { Curves } from "../charts/curves.js";
 import { element, replace } from "../element.js";
 import { plural } from "../words.js";
-import { axisName, columnsOf, loadingsOn, shorten } from "./axis_names.js";
+import { axisName, columnsOf, loadingsOn, shorten, strongestColumns } from "./axis_names.js";
 import { arrowSlider } from "./arrows.js";
 import { Cloud, HELD_OUT, NEW, SEEN } from "./cloud.js";
 import { coloring } from "./coloring.js";
@@ -21,13 +21,16 @@ import { Turning } from "./turning.js";
 const NAMED_FROM = 10; // classes from which colors repeat, so that names stand in the picture
 const ARROWS = 6; // shown at first
 const MOST_ARROWS = 30;
+const WEIGHTY = 8; // columns that are told first of a row
 const LONGEST = 1000; // characters of a selection in an address
 const STILL = 300; // milliseconds without a change
+
 export class Picture {
   // `source` gives the rows, where they can be had. `said` is a state that a picture had, `onState` is told of the next.
   constructor(model, plot, source, said = {}, onState = () => {}) {
     Object.assign(this, { model, plot, source, said, onState });
     this.columns = columnsOf(model);
+    this.weighty = strongestColumns(model, WEIGHTY);
     this.seen = drawnRows(plot);
     this.heldOut = heldOutRows(plot);
     this.added = [];
@@ -48,6 +51,7 @@ export class Picture {
       this.frame,
       this.legend.node,
       this.tools,
+      this.legend.remarks,
     );
     this.firstChoice = plot.n_components === 3 ? "space" : 0;
     const view = this.choices.map(([value]) => value).find((value) => String(value) === said.view);
@@ -61,7 +65,6 @@ export class Picture {
     if (this.isDisposed || !this.features) return;
     this.seen = projectedRows(this.features, this.model);
     this.choose(this.choice);
-    this.legend.explain();
     this.table = await this.source.table();
     if (this.isDisposed) return;
     if (this.said.color) this.colorBy(this.said.color);
@@ -79,6 +82,7 @@ export class Picture {
       ...(this.kind === HELD_OUT && { rows: "held out" }),
       ...(this.coloredBy && { color: this.coloredBy }),
       ...(hidden.size > 0 && { hide: [...hidden].join(",") }),
+      ...(this.turning?.way.length > 0 && this.turning.told.length < LONGEST && { turn: this.turning.told }),
       ...(selection.definition.length > 0 && selection.definition.length < LONGEST && { select: selection.definition }),
       ...(isZoomed && { zoom: [...stage.x, ...stage.y].map((value) => Number(value.toPrecision(5))).join(",") }),
     };
@@ -97,7 +101,6 @@ export class Picture {
   // Rows of the fit, or rows where fits that had not seen them place them: one mark a row.
   setKind(kind) {
     this.kind = kind;
-    this.legend.explain();
     this.choose(this.choice);
   }
 
@@ -105,6 +108,11 @@ export class Picture {
   get choices() {
     const pairs = this.plot.panels.map(({ x_label: x, y_label: y }, index) => [index, `${x} and ${y}`]);
     return this.plot.n_components === 3 ? [["space", "in space"], ...pairs] : pairs;
+  }
+
+  // Whether each row has a point of its own; of one component only curves are drawn.
+  get hasPoints() {
+    return this.plot.n_components > 1;
   }
 
   get label() {
@@ -127,20 +135,29 @@ export class Picture {
       replace(this.frame, element("p", { class: "trouble" }, text));
       return;
     }
-    if (this.stage instanceof Flat && this.model.classes.length > NAMED_FROM) {
-      this.stage.classNames = this.model.classes.map((label) => shorten(String(label)));
-    }
+    this.nameClasses();
     replace(this.frame, this.stage.node);
     this.stage.layouts?.push(() => this.tell());
-    const zoom = (this.said.zoom ?? "").split(",").map(Number);
-    if (this.stage instanceof Flat && zoom.length === 4 && zoom.every(Number.isFinite)) {
-      [this.stage.x, this.stage.y] = [zoom.slice(0, 2), zoom.slice(2)];
-    }
     this.mark();
     this.offerTurning();
+    this.zoomAsSaid();
+    this.legend.explain();
     if (this.stage instanceof Curves) return;
-    this.selecting = new Selecting(this.stage, (indexes, words) => this.select(indexes, words));
+    this.selecting = new Selecting(this.stage, (...chosen) => this.select(...chosen));
     this.selecting.setTool(this.tool);
+  }
+
+  zoomAsSaid() {
+    const zoom = (this.said.zoom ?? "").split(",").map(Number);
+    if (!(this.stage instanceof Flat) || zoom.length !== 4 || !zoom.every(Number.isFinite)) return;
+    [this.stage.x, this.stage.y] = [zoom.slice(0, 2), zoom.slice(2)];
+    this.stage.draw();
+  }
+
+  // Names of the classes stand in the picture where colors do not tell which is which.
+  nameClasses() {
+    const isNeeded = this.coloredBy || this.model.classes.length > NAMED_FROM;
+    if (this.stage instanceof Flat) this.stage.nameClasses(isNeeded ? this.model.classes.map((label) => shorten(String(label))) : null);
   }
 
   // What a drag in the picture does: move it, or choose rows.
@@ -149,23 +166,32 @@ export class Picture {
     this.selecting?.setTool(tool);
   }
 
-  select(indexes, words) {
-    const { rows } = this.stage.cloud;
-    this.selection.choose(
-      indexes.map((index) => rows[index]).filter((row) => row >= 0),
-      words,
-    );
+  // Few rows are remembered one by one, many by the outline that holds them.
+  select(indexes, words, outline) {
+    const { stage } = this;
+    const rows = indexes.map((index) => stage.cloud.rows[index]).filter((row) => row >= 0);
+    const each = `rows:${rows.join(",")}`;
+    const corners = () => outline.flatMap((pixel) => stage.toPlace(pixel).map((value) => Number(value.toPrecision(4))));
+    const isLong = each.length > LONGEST && outline && stage instanceof Flat;
+    this.selection.choose(rows, words, isLong ? `area:${this.turning?.told ?? ""}:${corners().join(",")}` : each);
   }
 
   // Selected rows stay as they are, all others fade; colors by a column, if one was chosen.
   mark() {
     const { selection } = this;
     const cloud = this.stage?.cloud;
+    if (this.stage instanceof Curves) this.stage.setChosen(this.chosenPlaces());
     if (cloud) {
       cloud.selected = selection.size ? Uint8Array.from(cloud.rows, (row) => selection.has(row)) : null;
       cloud.colors = this.painted ? Uint8Array.from(this.colorsOf(cloud)) : null;
     }
     this.apply();
+  }
+
+  // Where the selected rows are on the only axis.
+  chosenPlaces() {
+    const { Z, codes, rows } = this.seen;
+    return Array.from(rows, (row, index) => ({ row, place: Z[index], code: codes[index] })).filter(({ row }) => this.selection.has(row));
   }
 
   *colorsOf({ rows }) {
@@ -178,6 +204,8 @@ export class Picture {
     this.coloredBy = column ? name : "";
     this.painted = column && coloring(column);
     replace(this.legend.scale, this.painted?.legend);
+    this.node.classList.toggle("colored", Boolean(column));
+    this.nameClasses();
     this.mark();
   }
 
@@ -221,6 +249,7 @@ export class Picture {
     this.turning = new Turning({ stage, features, model, columns, source, onSeparation: (found) => meter.show(found) });
     this.turning.showArrows(shown);
     meter.show(this.turning.best);
+    if (this.said.turn) this.turning.follow(this.said.turn);
     replace(
       this.tools,
       meter.node,

@@ -7,9 +7,9 @@ import { HELD_OUT } from "./cloud.js";
 const SHOWN_VALUES = 8;
 
 // `point` is { kind, z, code, row, predicted } or a new row's { title, z, code }.
-export function describePoint(point, { model, table }) {
+export function describePoint(point, { model, table, weighty }) {
   const label = String(model.classes[point.code]);
-  const entries = valuesOf(point.row, table);
+  const entries = valuesOf(point.row, table, weighty);
   const shown = entries.slice(0, SHOWN_VALUES);
   return [
     element("strong", {}, [titleOf(point, table), label, ...remarks(point, model)].filter(Boolean).join(" · ")),
@@ -36,7 +36,11 @@ function remarks({ kind, code, predicted }, model) {
   return [predicted === code ? "held out, recognized" : `held out, taken for ${model.classes[predicted]}`];
 }
 
-const valuesOf = (row, table) =>
-  table && row >= 0
-    ? table.columns.filter(({ role }) => role !== "id" && role !== "target").map(({ name, values }) => [name, values[row]])
-    : [];
+// What a row holds: of many columns first those that are only shown, then those that weigh most.
+function valuesOf(row, table, weighty) {
+  if (!table || row < 0) return [];
+  const columns = table.columns.filter(({ role }) => role !== "id" && role !== "target");
+  const rank = ({ name, role }) => (role === "info" ? -1 : weighty.indexOf(name) >= 0 ? weighty.indexOf(name) : weighty.length);
+  const ordered = columns.length > SHOWN_VALUES ? [...columns].sort((a, b) => rank(a) - rank(b)) : columns;
+  return ordered.map(({ name, values }) => [name, values[row]]);
+}

@@ -20,7 +20,7 @@ const VERTEX = `
     vec3 place = (turn * numbers).xyz + shift;
     vec2 inside = clamp(place.xy, border.xz, border.yw);
     bool isFar = inside != place.xy;
-    float size = style.z * 0.1;
+    float size = isFar ? max(style.z * 0.1, 9.0) : style.z * 0.1;
     gl_Position = view * vec4(inside, place.z, 1.0);
     gl_PointSize = (size + 2.0) * pixelRatio;
     shade = color;

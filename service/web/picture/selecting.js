@@ -4,10 +4,11 @@ import { svg } from "../element.js";
 import { isInside } from "./selection.js";
 
 const STILL = 4; // pixels: less than that is a click
+const CORNERS = 60; // of a lasso, which an address has to hold
 export const TOOLS = { move: "Move", box: "Box", lasso: "Lasso" };
 
 export class Selecting {
-  // `onChosen(indexes, words)` is told which points of the cloud were chosen.
+  // `onChosen(indexes, words, outline)` is told which points of the cloud were chosen, and by which outline in pixels.
   constructor(stage, onChosen) {
     Object.assign(this, { stage, onChosen });
     this.tool = "move";
@@ -49,10 +50,10 @@ export class Selecting {
       const nearest = this.stage.nearest(offsetX, offsetY);
       this.onChosen(nearest < 0 ? [] : [nearest], "one row");
     } else if (this.tool !== "move") {
-      const outline = this.outline();
+      const outline = thinned(this.outline());
       const place = [0, 0];
       const found = [...this.stage.order].filter((index) => isInside(this.stage.locate(index, place), outline));
-      this.onChosen(found, this.tool === "box" ? "rows in a box" : "rows in a lasso");
+      this.onChosen(found, this.tool === "box" ? "rows in a box" : "rows in a lasso", outline);
     }
     this.forget();
   }
@@ -61,4 +62,9 @@ export class Selecting {
     this.path = null;
     this.mark.removeAttribute("d");
   }
+}
+
+function thinned(path) {
+  const step = Math.ceil(path.length / CORNERS);
+  return path.filter((_, at) => at % step === 0);
 }

@@ -16,7 +16,7 @@ export class Selection {
     this.listeners.push(listener);
   }
 
-  choose(rows, title, definition = `rows:${[...rows].join(",")}`) {
+  choose(rows, title, definition) {
     this.rows = new Set(rows);
     this.title = title;
     this.definition = this.rows.size ? definition : "";
@@ -24,7 +24,7 @@ export class Selection {
   }
 
   clear() {
-    this.choose([], "");
+    this.choose([], "", "");
   }
 
   has(row) {

@@ -5,11 +5,13 @@ import { asCsv, harmless } from "../csv_text.js";
 import { button, element, replace } from "../element.js";
 import { MEANINGS } from "../meanings.js";
 import { percent, plural, short } from "../words.js";
+import { strongestColumns } from "./axis_names.js";
 import { distinguish } from "./distinction.js";
 import { titleOf } from "./point_description.js";
 import { RowTable } from "./row_table.js";
 
 const SHOWN = 8; // columns that distinguish
+const LISTED = 40; // columns of the table of rows
 const BINS = 24;
 const [WIDTH, HEIGHT] = [150, 30];
 
@@ -23,11 +25,15 @@ export class SelectionPanel {
     selection.onChange(() => this.show());
   }
 
-  setTable(table) {
+  // Of a wide table the rows are listed with the columns that weigh most in the model.
+  setTable(table, model) {
     this.table = table;
     this.columns = table.columns.filter(({ role }) => role !== "id");
+    const strongest = new Set(strongestColumns(model, LISTED));
+    const listed = this.columns.length <= LISTED ? this.columns : this.columns.filter(({ name, role }) => role === "target" || strongest.has(name));
     const title = (row) => titleOf({ row }, table);
-    this.rows = new RowTable(this.columns, title, this.onPoint);
+    this.rows = new RowTable(listed, title, this.onPoint);
+    this.nUnlisted = this.columns.length - listed.length;
     this.show();
   }
 
@@ -52,10 +58,15 @@ export class SelectionPanel {
       element("h2", { id: "selection-title" }, `${plural(selection.size, "selected row")} · ${selection.title}`),
       element("p", { class: "actions" }, actions),
       table
-        ? element("div", { class: "selection-parts" }, this.distinction(chosen), this.rows.node)
+        ? element("div", { class: "selection-parts" }, this.distinction(chosen), this.listing())
         : element("p", { class: "hint" }, "The service gives no rows back, so what they hold cannot be shown."),
     );
     this.rows?.show(chosen);
+  }
+
+  listing() {
+    const hint = `The table shows the ${LISTED} columns that weigh most. ${plural(this.nUnlisted, "more is", "more are")} in the export.`;
+    return element("div", {}, this.rows.node, this.nUnlisted > 0 && element("p", { class: "hint" }, hint));
   }
 
   keep(rows) {

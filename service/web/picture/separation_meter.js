@@ -1,21 +1,21 @@
-// How far apart the picture that is shown keeps the classes, on the way from none to the best that was found.
+// How far apart the picture that is shown keeps the classes, with a mark where the fitted picture is.
 
 import { button, element, replace } from "../element.js";
 import { MEANINGS } from "../meanings.js";
 import { score, short } from "../words.js";
 
-const ROOM = 1.08; // beyond the best, in case a turn finds more
+const ROOM = 1.25; // beyond the fitted picture, since a turn may find more
 
 export class SeparationMeter {
-  // `best` is the separation of the model's own picture. `onPlay` is null where nothing shall move by itself.
-  constructor(best, { onBack, onPlay }) {
-    this.best = best;
+  // `fitted` is the separation of the model's own picture. `onPlay` is null where nothing shall move by itself.
+  constructor(fitted, { onBack, onPlay }) {
+    this.fitted = fitted;
     this.fill = element("span", { class: "fill" });
     this.number = element("output", { class: "value" });
     this.remark = element("span", { class: "hint", role: "status" });
-    this.back = button("Back to the best", onBack, "small");
+    this.back = button("Back to the fit", onBack, "small");
     this.play = onPlay && button("Play from PCA", onPlay, "small");
-    const mark = element("span", { class: "best", title: "The best separation that was found", style: { left: `${100 / ROOM}%` } });
+    const mark = element("span", { class: "fitted", title: "The separation of the fitted picture", style: { left: `${100 / ROOM}%` } });
     this.node = element(
       "div",
       { class: "meter" },
@@ -31,10 +31,10 @@ export class SeparationMeter {
   show({ value, score: accuracy, isExact, isOptimum }) {
     this.back.disabled = isOptimum;
     if (value === undefined) return;
-    this.fill.style.setProperty("width", `${Math.max(0, Math.min(1, value / (this.best * ROOM))) * 100}%`);
+    this.fill.style.setProperty("width", `${Math.max(0, Math.min(1, value / (this.fitted * ROOM))) * 100}%`);
     replace(this.number, `${isExact ? "" : "about "}${short(Number(value.toPrecision(3)))}`);
     if (!isExact) return replace(this.remark);
-    const judged = accuracy === undefined ? "" : `; ${score(accuracy)} of the rows recognized by the others`;
-    replace(this.remark, isOptimum ? `the best that was found${judged}` : `of ${short(Number(this.best.toPrecision(3)))} at the best${judged}`);
+    const judged = accuracy === undefined ? "" : `; balanced accuracy ${score(accuracy)}`;
+    replace(this.remark, `${isOptimum ? "as fitted" : `fitted: ${short(Number(this.fitted.toPrecision(3)))}`}${judged}`);
   }
 }

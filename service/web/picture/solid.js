@@ -1,6 +1,7 @@
 // Three components: a cloud that can be turned.
 
 import { replace, svg } from "../element.js";
+import { freeBox } from "./labels.js";
 import { limitsOf } from "./limits.js";
 import { Stage } from "./stage.js";
 
@@ -10,6 +11,7 @@ const AXES = [
   [0, 0, 1],
 ];
 const LETTER = 6.6; // pixels of a letter in the name of an axis, about
+const LINE = 15;
 const FILL = 0.58; // of the shorter side, for the half diagonal of the data's box
 
 export class Solid extends Stage {
@@ -115,14 +117,20 @@ export class Solid extends Stage {
     );
     const longest = Math.max(...this.arrows.map(({ tip }) => Math.max(...tip.map((value, axis) => Math.abs(value / this.extent[axis])))));
     const [x1, y1] = this.toPixel([0, 0, 0]);
+    const size = { width: this.node.clientWidth, height: this.node.clientHeight };
+    const taken = [];
     this.above.setAttribute("viewBox", `0 0 ${this.node.clientWidth} ${this.node.clientHeight}`);
     replace(
       this.above,
       this.arrows.map(({ name, tip }) => {
         const [x2, y2] = this.toPixel(tip.map((value, axis) => value / this.extent[axis] / longest));
+        const width = LETTER * name.length;
+        const box = (line) => [x2 < x1 ? x2 - width : x2, y2 + (line - 0.5) * LINE, width, LINE];
+        const free = freeBox([0, -1, 1, -2, 2].map(box), taken, size);
+        if (free) taken.push(free);
         return [
           svg("line", { class: "shaft", x1, y1, x2, y2 }),
-          svg("text", { class: "arrow-name", x: x2, y: y2, "text-anchor": x2 < x1 ? "end" : "start" }, name),
+          free && svg("text", { class: "arrow-name", x: free[0], y: free[1] + LINE - 4 }, name),
         ];
       }),
     );

@@ -9,6 +9,9 @@ export const REACH = 14; // pixels within which the pointer finds a point
 const SIZES = { [SEEN]: 7, [HELD_OUT]: 8, [NEW]: 15 };
 const CROWD = 3000; // points; more are drawn smaller and fainter
 const FADED = 40; // of 255: what stays of a point that is not selected
+const CHOSEN = 1.35; // times the size of the others, for selected points
+const [FEW, LARGE] = [20, 11]; // selected points that are found by their size alone, in pixels
+const SELECTED = 0.85; // opacity of selected points
 const DIAMOND = 2;
 
 export class Stage {
@@ -78,25 +81,31 @@ export class Stage {
   // Puts colors, shapes and places on the graphics card; none of them changes while the picture is moved.
   show() {
     const { codes, kinds, colors, selected } = this.cloud;
-    this.order = this.cloud.order.filter((index) => this.isShown(index));
+    const shown = this.cloud.order.filter((index) => this.isShown(index));
+    const chosen = selected ? shown.filter((index) => selected[index]) : [];
+    this.order = selected ? joined(shown.filter((index) => !selected[index]), chosen) : shown; // chosen ones on top
     const n = this.order.length;
     const shrink = n > CROWD ? 0.6 : 1;
-    this.isCrowded = n > 4 * CROWD;
+    const thinness = Math.min(1, Math.sqrt(CROWD / n));
+    this.isCrowded = n > 4 * CROWD && !selected;
     this.pointSize = SIZES[SEEN] * shrink;
     this.node.classList.toggle("crowded", this.isCrowded);
     const ink = bytesOf(getComputedStyle(document.documentElement).getPropertyValue("--ink").trim());
     const palette = new Map();
+    const own = (index) => 10 * SIZES[kinds[index]] * (kinds[index] === NEW ? 1 : shrink);
+    const large = (index) => (chosen.length <= FEW ? 10 * LARGE : CHOSEN * own(index));
+    const faded = Math.max(FADED / 5, FADED * thinness);
     const [color, style] = [new Uint8Array(4 * n), new Uint8Array(4 * n)];
     this.order.forEach((index, at) => {
       const [code, kind] = [codes[index], kinds[index]];
       if (!palette.has(code)) palette.set(code, bytesOf(colorOf(code)));
       color.set(kind === NEW ? ink : colors ? colors.subarray(3 * index, 3 * index + 3) : palette.get(code), 4 * at);
-      color[4 * at + 3] = !selected || selected[index] || kind === NEW ? 255 : FADED;
+      color[4 * at + 3] = !selected || selected[index] || kind === NEW ? 255 : faded;
       style[4 * at] = kind === NEW ? DIAMOND : colors ? 0 : shapeOf(code);
       style[4 * at + 1] = kind === SEEN ? 0 : 1;
-      style[4 * at + 2] = 10 * SIZES[kind] * (kind === NEW ? 1 : shrink);
+      style[4 * at + 2] = selected?.[index] ? large(index) : own(index);
     });
-    this.opacity = Math.max(0.25, 0.72 * Math.min(1, Math.sqrt(CROWD / n)));
+    this.opacity = selected ? SELECTED : Math.max(0.25, 0.72 * thinness);
     this.layer.setPoints({ color, style, numbers: this.numbers() });
     this.draw();
   }
@@ -193,4 +202,11 @@ export class Stage {
     else return;
     event.preventDefault();
   }
+}
+
+function joined(first, second) {
+  const result = new Uint32Array(first.length + second.length);
+  result.set(first);
+  result.set(second, first.length);
+  return result;
 }

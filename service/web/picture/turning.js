@@ -30,7 +30,7 @@ export class Turning {
       origin: this.shift,
       toPixel: (place) => stage.toPixel(place),
       toPlace: (pixel) => stage.toPlace(pixel),
-      takenBoxes: () => [...stage.nameBoxes],
+      takenBoxes: () => stage.takenBoxes,
       onGrab: (j) => this.grab(j),
       onMove: (j, tip) => this.move(tip),
       onRelease: () => this.release(),
@@ -42,6 +42,7 @@ export class Turning {
     this.sample = sampleOf(this.coordinates.length / 2);
     this.nShown = 0;
     this.asked = 0;
+    this.way = []; // from the fitted picture to the one that is shown: variables and where their tips were moved
   }
 
   dispose() {
@@ -81,7 +82,8 @@ export class Turning {
     const turn = new Turn(this.frame, j);
     if (!turn.isPossible) return false;
     this.begin(turn, turn.spread(this.features.X, this.coordinates));
-    this.Q = turn.toward(this.frame.tip(j));
+    this.step = { j, tip: this.frame.tip(j) };
+    this.Q = turn.toward(this.step.tip);
     return true;
   }
 
@@ -101,6 +103,7 @@ export class Turning {
   }
 
   move(tip) {
+    this.step.tip = tip;
     this.Q = this.turn.toward(tip);
     this.showTurn(this.turn.matrix(this.Q), (j) => this.turn.tip(j, this.Q));
   }
@@ -128,13 +131,49 @@ export class Turning {
 
   release() {
     if (!this.turn) return;
+    this.way.push(this.step);
     this.settle(this.turn.end(this.Q));
+  }
+
+  // The way to the picture that is shown, in words that an address can hold.
+  get told() {
+    return this.way.map(({ j, tip }) => [j, ...tip.map((value) => Number(value.toPrecision(4)))].join(",")).join(";");
+  }
+
+  // Goes such a way at once.
+  follow(told) {
+    const end = this.endOf(told);
+    if (!end) return;
+    this.way = end.way;
+    this.settle(end.frame);
+  }
+
+  // Where such a way leads: { frame, way }, or null where it is not one.
+  endOf(told) {
+    const way = [];
+    let frame = this.optimum;
+    for (const step of told.split(";").filter(Boolean)) {
+      const [j, ...tip] = step.split(",").map(Number);
+      if (tip.length !== 2 || ![...tip, ...frame.tip(j)].every(Number.isFinite)) return null;
+      const turn = new Turn(frame, j);
+      if (!turn.isPossible) return null;
+      frame = turn.end(turn.toward(tip));
+      way.push({ j, tip });
+    }
+    return { frame, way };
+  }
+
+  // Where such a way takes the rows, two numbers each.
+  placesAfter(told) {
+    const end = this.endOf(told);
+    return end && this.places(end.frame.coordinates(this.features.X));
   }
 
   // Shows a frame for good: places of all rows from the columns themselves, and the exact separation.
   settle(frame) {
     this.turn = null;
     this.frame = frame;
+    if (this.isOptimum) this.way = [];
     this.coordinates = frame === this.optimum ? this.optimumCoordinates : frame.coordinates(this.features.X);
     this.stage.setPositions(this.places(), this.isOptimum, this.axisNames());
     if (this.isOptimum) this.showArrows(this.nShown);

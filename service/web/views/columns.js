@@ -10,6 +10,8 @@ import { count, list, percent, plural } from "../words.js";
 import { fitOptions } from "./options.js";
 
 const SHOWN_CLASSES = 12;
+const MANY = 20; // columns among which one is looked for by its name
+const LEVELS = ["error", "question", "warning"]; // in the order in which they are shown
 const ROLES = {
   numeric: "Number",
   categorical: "Category",
@@ -33,8 +35,9 @@ const FIXES = {
   decimal: (mark) => `Decimals after a ${mark === "," ? "comma" : "point"}`,
   delimiter: (mark) => `Columns separated by ${DELIMITERS[mark] ?? mark}`,
   day_first: (isFirst) => (isFirst ? "The day comes first" : "The month comes first"),
-  encoding: (name) => `Read as ${name}`,
+  encoding: (name) => `Read as ${ENCODINGS[name] ?? name}`,
 };
+const ENCODINGS = { cp1252: "western European text", cp1250: "central European text", cp1251: "Cyrillic text" };
 const DELIMITERS = { "\t": "tabs", " ": "spaces", ";": "semicolons", "|": "vertical bars", ",": "commas" };
 
 export async function newFileView(context) {
@@ -71,6 +74,7 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
   const summary = element("section", { class: "summary", "aria-live": "polite" });
   const trouble = element("div", { role: "alert" });
   const go = button("Fit", () => submit(), "primary large");
+  const obstacle = element("p", { class: "hint", role: "status" });
   let reading = await read(file, signal);
 
   const change = async (settings) => {
@@ -88,15 +92,31 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
     show();
     if (focused) body.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
   };
+  const search = element("input", { type: "search", "aria-label": "Find a column", placeholder: "Find a column", oninput: () => find() });
+  search.hidden = reading.columns.length <= MANY;
+  const find = () => {
+    const word = search.value.trim().toLowerCase();
+    for (const row of body.children) row.hidden = !row.cells[0].textContent.toLowerCase().includes(word);
+  };
+  // Rows of columns that are read as before stay as they are: there may be thousands.
+  const known = new Map();
+  const proposed = new Map(reading.columns.map(({ name, role }) => [name, role]));
+  const rowOf = (column) => {
+    const text = JSON.stringify(column);
+    const isSame = known.get(column.name)?.text === text;
+    if (!isSame) known.set(column.name, { text, row: columnRow(column, proposed.get(column.name), (name, role) => change(withRole(file.settings, name, role))) });
+    const { row } = known.get(column.name);
+    row.querySelector("select").value = column.role; // what was chosen may have been refused
+    return row;
+  };
   const show = () => {
     const settings = file.settings;
-    go.disabled = reading.problems.some(({ level }) => level === "error") || !reading.target;
+    const isBroken = reading.problems.some(({ level }) => level === "error");
+    go.disabled = isBroken || !reading.target;
+    obstacle.textContent = isBroken ? "Solve what is marked in red first." : reading.target ? "" : "Choose a column of classes first.";
     replace(lead, describe(reading));
-    const onRole = (name, role) => change(withRole(settings, name, role));
-    replace(
-      body,
-      reading.columns.map((column) => columnRow(column, onRole)),
-    );
+    replace(body, reading.columns.map(rowOf));
+    find();
     const fix = (each) => change(settle(settings, each));
     const retarget = (name) => change(withRole(settings, name, "target"));
     replace(summary, ...summarize(reading, fix, retarget));
@@ -134,7 +154,7 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
       element(
         "section",
         { class: "columns" },
-        element("h2", { id: "columns-title" }, "Columns"),
+        element("div", { class: "row" }, element("h2", { id: "columns-title" }, "Columns"), search),
         element(
           "div",
           { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "columns-title" },
@@ -146,7 +166,7 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
         { class: "side" },
         summary,
         element("section", {}, element("h2", {}, "Picture"), options.dimensions),
-        go,
+        element("div", {}, go, obstacle),
         trouble,
         options.advanced,
       ),
@@ -179,8 +199,9 @@ const columnHead = () =>
     ),
   );
 
-function columnRow({ name, role, reason, is_given: isGiven, missing_share: missing, examples }, onRole) {
-  const offered = OFFERED.includes(role) ? OFFERED : [...OFFERED, role];
+// `proposed` is the role that it had at first.
+function columnRow({ name, role, reason, is_given: isGiven, missing_share: missing, examples }, proposed, onRole) {
+  const offered = [...new Set([...OFFERED, proposed, role])];
   const select = element(
     "select",
     { "aria-label": `Use of ${name}`, onchange: () => onRole(name, select.value) },
@@ -191,16 +212,16 @@ function columnRow({ name, role, reason, is_given: isGiven, missing_share: missi
     { "data-role": role },
     element("th", { scope: "row" }, name),
     element("td", {}, select),
-    element("td", { class: "why" }, isGiven ? "Chosen by you" : reason, missing > 0 && ` (${percent(missing)} missing)`),
+    element("td", { class: "why" }, isGiven ? "Chosen" : reason, missing > 0 && ` (${percent(missing)} missing)`),
     element("td", { class: "values" }, examples.join(", ")),
   );
 }
 
 function summarize({ classes, n_rows: rows, columns, target, is_target_given: isGiven, other_targets: others, problems }, onFix, onTarget) {
   const most = Math.max(...classes.map(({ n_rows: size }) => size), 1);
-  const features = columns.filter(({ role }) => role === "numeric" || role === "categorical").length;
+  const features = columns.filter(({ role }) => ["numeric", "categorical", "time"].includes(role)).length;
   const isAboutTarget = ({ fixes }) => fixes.some(({ parameter }) => parameter === "target");
-  const told = problems.filter((problem) => problem.level !== "question" || !isAboutTarget(problem));
+  const told = LEVELS.flatMap((level) => problems.filter((problem) => problem.level === level && !(level === "question" && isAboutTarget(problem))));
   const choice = (name) => button(name, () => onTarget(name), "link");
   return [
     element("h2", {}, "Classes"),
@@ -208,7 +229,7 @@ function summarize({ classes, n_rows: rows, columns, target, is_target_given: is
     target &&
       !isGiven &&
       others.length > 0 &&
-      element("p", { class: "hint" }, "This is a guess. Other candidates: ", others.slice(0, 4).flatMap(({ name }, index) => [index ? ", " : "", choice(name)])),
+      element("p", { class: "hint choices" }, "This is a guess. Other candidates:", others.slice(0, 4).map(({ name }) => choice(name))),
     element("ul", { class: "classes" }, classes.slice(0, SHOWN_CLASSES).map((each, code) => classBar(each, code, most))),
     classes.length > SHOWN_CLASSES &&
       element("p", { class: "hint" }, `and ${list(classes.slice(SHOWN_CLASSES).map(({ label }) => String(label)))}`),
@@ -237,7 +258,6 @@ function asItem(problem, onFix) {
 }
 
 // What a fix does, as the words on its button.
-function fixTitle({ parameter, value, purpose }) {
-  const title = FIXES[parameter]?.(value) ?? `${parameter.replaceAll("_", " ")}: ${value}`;
-  return /^(where|as|for) /.test(purpose) ? `${title}, ${purpose}` : title;
+function fixTitle({ parameter, value }) {
+  return FIXES[parameter]?.(value) ?? `${parameter.replaceAll("_", " ")}: ${value}`;
 }

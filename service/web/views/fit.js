@@ -11,7 +11,7 @@ import { showModel } from "./model.js";
 
 const PAUSE = 900; // milliseconds between two looks at the progress
 const AGREEMENT =
-  "The search starts from several random projections. If many starts end at the same separation, that is probably the best one possible.";
+  "The search starts from several projections. Starts that end at the same separation have probably found the same picture.";
 
 export async function fitView(context, fitId) {
   const { place, signal, notify, setTitle } = context;

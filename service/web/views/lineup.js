@@ -33,17 +33,21 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
     actions,
   );
   const tries = { count: 0, right: 0 };
+  const begin = () => Array.from({ length: DECOYS }, () => drawDecoy(model, name, signal, awayNotice(notify)));
+  let decoys = begin();
 
   const round = async () => {
     replace(actions, back);
-    status.textContent = `Fitting ${DECOYS} decoys …`;
+    let done = 0;
+    const tell = () => (status.textContent = `${done} of ${DECOYS} fits to shuffled classes are done …`);
+    tell();
+    for (const decoy of decoys) decoy.then(() => ((done += 1), done < DECOYS && tell()), () => {});
     replace(
       grid,
       Array.from({ length: DECOYS + 1 }, () =>
         element("li", { class: "tile" }, element("div", { class: "thumbnail waiting" })),
       ),
     );
-    const decoys = Array.from({ length: DECOYS }, () => drawDecoy(model, name, signal, awayNotice(notify)));
     const plots = await Promise.all(decoys);
     const position = Math.floor(Math.random() * (DECOYS + 1));
     plots.splice(position, 0, real);
@@ -52,6 +56,8 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
     const choose = (index) => {
       if (!isOpen) return;
       isOpen = false;
+      decoys = begin(); // for the next round, while this one is looked at
+      for (const decoy of decoys) decoy.catch(() => {}); // until they are asked for
       tries.count += 1;
       tries.right += index === position;
       status.textContent = `${index === position ? "Right." : "No, that was noise. The real one is marked."} ${judge(tries)}`;
@@ -92,7 +98,7 @@ function atLeast(hits, count, chance) {
   return sum;
 }
 
-// The picture of a fit to permuted labels. Its model is deleted: nobody comes back to it.
+// The picture of a fit to permuted labels, which ends when its view is left. Its model is deleted: nobody comes back to it.
 async function drawDecoy(model, name, signal, onOutage) {
   const fit = await post(
     "v1/fits",
@@ -106,7 +112,10 @@ async function drawDecoy(model, name, signal, onOutage) {
     },
     { signal },
   );
+  const leave = () => request(`v1/fits/${fit.id}/cancel`, { method: "POST" }).catch(() => {});
+  signal.addEventListener("abort", leave, { once: true });
   const done = await ended(fit.id, { signal, onOutage });
+  signal.removeEventListener("abort", leave);
   if (done.status !== "succeeded") throw new Error(done.error?.message ?? `A decoy was ${done.status}.`);
   const plot = await get(`v1/models/${done.model_id}/plot`, { signal });
   await request(`v1/models/${done.model_id}`, { method: "DELETE", signal });

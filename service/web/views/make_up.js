@@ -3,35 +3,66 @@
 import { bars } from "../charts/bars.js";
 import { element, replace } from "../element.js";
 import { MEANINGS } from "../meanings.js";
+import { pushOf } from "../picture/push.js";
+import { count, plural, signed } from "../words.js";
 
-export function makeUp({ card }) {
+const SURE = 0.5; // share of the folds
+
+export function makeUp(model, picture) {
+  const { card } = model;
   if (!card.loadings?.length) return null;
+  const { selection } = picture;
+  const push = () => (selection.size && picture.features ? pushOf(picture.features, model, selection.rows) : null);
   const measures = [
-    ["standardized weight", () => perAxis(card, "loadings", "weight", "jointWeight")],
+    ["standardized weight", () => perAxis(card, "loadings", "weight", "jointWeight", push())],
     ["correlation with the axis", () => perAxis(card, "axis_correlations", "correlation", "jointCorrelation")],
     ...lossesOf(card),
   ];
-  const content = element("div", { class: "axes" }, measures[0][1]());
+  const content = element("div", { class: "axes" });
+  const explanation = element("p", { class: "hint" });
   const choose = element(
     "select",
-    { "aria-label": "Measure", onchange: (event) => replace(content, measures[Number(event.target.value)][1]()) },
+    { "aria-label": "Measure", onchange: () => show() },
     measures.map(([title], index) => element("option", { value: String(index) }, title)),
   );
-  return element("section", {}, element("div", { class: "row" }, element("h2", {}, "What makes up the picture"), choose), content);
+  const show = () => {
+    const isMarked = choose.value === "0" && push();
+    replace(explanation, sayKept(card), isMarked && `Diamonds: how far each column moves the ${plural(selection.size, "selected row")} along the axis, on average.`);
+    replace(content, measures[Number(choose.value)][1]());
+  };
+  show();
+  selection.onChange(show);
+  const head = element("div", { class: "row" }, element("h2", { id: "make-up-title" }, "What makes up the picture"), choose);
+  return element("section", { class: "panel", "aria-labelledby": "make-up-title" }, head, explanation, content);
 }
 
 // One chart an axis, each with one bar a column.
-function perAxis(card, key, meaning, jointMeaning) {
-  const columns = columnsOf(card, key);
+// `push` is how far the features move selected rows, where some are selected.
+function perAxis(card, key, meaning, jointMeaning, push = null) {
+  const shares = keptShares(card);
+  const columns = columnsOf(card, key).filter(({ name }) => shares === null || shares.has(name));
+  const directions = card[key][0].length === 2 ? [", across", ", up"] : [];
   return card[key][0].map((_, axis) => {
-    const entries = columns.map(({ name, values, interval, parts }) => ({
+    const entries = columns.map(({ name, values, interval, parts, positions }) => ({
       name,
       value: values[axis],
       interval: interval?.map((ends) => ends[axis]),
+      mark: push ? positions.reduce((sum, position) => sum + push[axis][position], 0) : undefined,
       meaning: parts.length ? `${MEANINGS[jointMeaning]} ${parts.map(([part, each]) => `${part}: ${signed(each[axis])}`).join(", ")}` : MEANINGS[meaning],
+      isUnsure: shares !== null && shares.get(name) < SURE,
     }));
-    return bars(entries, `Axis ${axis + 1}${columns.some(({ interval }) => interval) ? ", with 95 % intervals" : ""}`);
+    return bars(entries, `Axis ${axis + 1}${directions[axis] ?? ""}${columns.some(({ interval }) => interval) ? ", with 95 % intervals" : ""}`);
   });
+}
+
+// Of very many features a fit may keep a part: in what share of its folds each of these was kept; null where all were.
+const keptShares = ({ search }) => (search?.chosen?.kept ? new Map(search.chosen.kept.map(({ feature, share_of_folds: share }) => [feature, share])) : null);
+
+function sayKept(card) {
+  const shares = keptShares(card);
+  if (!shares) return null;
+  const nSure = [...shares.values()].filter((share) => share === 1).length;
+  return `The picture uses ${count(shares.size)} of ${plural(card.data.n_features, "feature")}; every fold chose ${count(nSure)} of them. Faint bars: fewer than half of the folds did. `;
 }
 
 // The columns of a table with the joint value of their features; features by themselves where there was no table.
@@ -43,12 +74,13 @@ function columnsOf(card, key) {
     values: card[key][index],
     interval: spread && [spread.low[index], spread.high[index]],
     parts: [],
+    positions: [card.feature_positions?.[index] ?? index],
   });
   if (!card.columns) return card.features.map((_, index) => ofFeature(index));
   return card.columns.map((column) => {
     const indexes = column.features.map((feature) => places.get(feature)).filter((index) => index !== undefined);
     if (column.features.length === 1 && indexes.length) return ofFeature(indexes[0], column.name);
-    return { name: column.name, values: column[key], interval: null, parts: indexes.map((index) => [card.features[index], card[key][index]]) };
+    return { name: column.name, values: column[key], interval: null, positions: column.features, parts: indexes.map((index) => [card.features[index], card[key][index]]) };
   });
 }
 
@@ -61,5 +93,3 @@ function lossesOf({ importance, features }) {
     importance.divergence_drop && ["what the separation loses without it", chart("divergence_drop", "divergenceDrop")],
   ].filter(Boolean);
 }
-
-const signed = (value) => value.toFixed(2).replace("-", "−");

@@ -50,10 +50,13 @@ export async function showModel({ place, signal, setTitle, leave, reload, said, 
   replace(
     place,
     await heading(model, fit, name, picture, again),
-    element("div", { class: "pair" }, inSample(model, picture), heldOut(model, picture)),
+    element(
+      "div",
+      { class: "pair" },
+      element("div", {}, inSample(model, picture), checks(model)),
+      element("div", {}, heldOut(model, picture), makeUp(model, picture)),
+    ),
     selectionPanel(picture, again),
-    ...checks(model),
-    makeUp(model),
     newRows(model, schema, picture, signal),
     starts(model),
     takeAway(model, schema, wish, picture, name, signal),
@@ -92,7 +95,7 @@ function selectionPanel(picture, again) {
     onSave: keep,
     onLeaveOut: (leftOut) => again({ leftOut }),
   });
-  picture.ready.then(() => picture.table && panel.setTable(picture.table));
+  picture.ready.then(() => picture.table && panel.setTable(picture.table, picture.model));
   return panel.node;
 }
 
@@ -134,7 +137,7 @@ function checks(model) {
     element("strong", {}, "Lineup"),
     element("span", {}, "Find this picture among eight fits to shuffled classes. If you cannot, it shows nothing."),
   );
-  return model.dataset_id ? [element("div", { class: "cards" }, compared, lineup)] : [];
+  return model.dataset_id && element("div", { class: "cards" }, compared, lineup);
 }
 
 function starts({ card }) {
@@ -148,7 +151,10 @@ function starts({ card }) {
       "p",
       {},
       element("span", { class: "explained", title: MEANINGS.separation }, "Separation"),
-      ` of the classes at the end of ${plural(values.length, "start")}; the best, ${short(Math.max(...values))}, was taken.`,
+      ` of the classes at the end of ${plural(values.length, "start")}. `,
+      card.search.chosen
+        ? `The picture is one of ${plural(card.search.chosen.n_candidates, "candidate")} on the way there: the one that does best on rows left out of the search.`
+        : `The best, ${short(Math.max(...values))}, was taken.`,
     ),
     element("figure", {}, histogram(values, values.length)),
   );

@@ -75,8 +75,9 @@ export function newRows(model, schema, picture, signal) {
 // Pasted rows without names are taken in the order of the columns; all else is read by the service.
 function withHeader(text, columns) {
   const [first] = text.trim().split(/\r?\n/);
-  if (columns.some((name) => first.includes(name))) return text;
   const delimiter = DELIMITERS.reduce((best, each) => (first.split(each).length > first.split(best).length ? each : best));
+  const cells = first.split(delimiter).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1"));
+  if (columns.some((name) => cells.includes(name))) return text;
   const quoted = columns.map((name) => `"${name.replaceAll('"', '""')}"`);
   return [quoted.join(delimiter), text.trim()].join("\n");
 }

@@ -6,9 +6,10 @@ import { element, replace } from "../element.js";
 import { explain, sayProblem } from "../states.js";
 import { ENDINGS, asFile, read } from "../tables.js";
 import { count, plural } from "../words.js";
-import { fitList } from "./fits.js";
+import { fitList, isListed } from "./fits.js";
 
 const RECENT = 5;
+const ASKED = 4 * RECENT; // since some are not listed
 
 export async function startView({ place, signal, setTitle, leave }) {
   setTitle("");
@@ -50,7 +51,7 @@ export async function startView({ place, signal, setTitle, leave }) {
 // A key that may only predict sees no fits.
 async function recentFits(signal) {
   try {
-    return (await get(`v1/fits?limit=${RECENT}`, { signal })).data;
+    return (await get(`v1/fits?limit=${ASKED}`, { signal })).data.filter(isListed);
   } catch (error) {
     if (error.status !== 403) throw error;
     return [];
@@ -88,7 +89,7 @@ function dropZone(leave) {
     trouble,
   );
   const complain = (name, title, remedy) =>
-    replace(trouble, element("p", { class: "trouble" }, element("strong", {}, `${name}: ${title}`), ` ${remedy}`));
+    replace(trouble, element("p", { class: "trouble" }, element("strong", {}, `${name}: ${title}`), remedy && element("span", { class: "sentence" }, remedy)));
   const take = async (chosen) => {
     replace(trouble);
     try {

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from bench.paper import data_sets
-from bench.paper.data_sets import NoData, find_folder, load
+from bench.paper.data_sets import NoData, download, find_folder, load
 from tests.bench.paper.synthetic import write_data_set
 
 
@@ -25,13 +24,13 @@ def test_a_file_is_features_and_labels(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     write_data_set(tmp_path, "heart")
     with pytest.raises(NoData, match=r"has no sonar\.csv, splice\.csv"):
-        find_folder(tmp_path, ["heart", "sonar", "splice"], tmp_path / "downloads")
+        find_folder(tmp_path, ["heart", "sonar", "splice"], tmp_path / "downloads", download)
 
 
 def test_another_data_set_of_that_name_is_refused_before_any_work(tmp_path: Path) -> None:
     write_data_set(tmp_path, "heart", n_rows=303)
     with pytest.raises(NoData, match=r"shape \(303, 13\), but the paper's heart has 270 rows of 13 features"):
-        find_folder(tmp_path, ["heart"], tmp_path / "downloads")
+        find_folder(tmp_path, ["heart"], tmp_path / "downloads", download)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +57,8 @@ def test_without_a_folder_openml_is_asked_once(tmp_path: Path, monkeypatch: pyte
         return SimpleNamespace(data=X, target=target, feature_names=[f"x{j}" for j in range(13)])
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
-    monkeypatch.setattr(data_sets, "BESIDE_THE_PROJECT", tmp_path / "nowhere")
     for _ in range(2):
-        folder = find_folder(None, ["heart"], tmp_path / "downloads")
+        folder = find_folder(None, ["heart"], tmp_path / "downloads", download)
     assert asked == ["heart-statlog"]
     assert np.bincount(load(folder, "heart").codes).tolist() == [180, 90]
 
@@ -70,6 +68,5 @@ def test_without_a_network_the_way_out_is_said(tmp_path: Path, monkeypatch: pyte
         raise OSError("no route to host")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
-    monkeypatch.setattr(data_sets, "BESIDE_THE_PROJECT", tmp_path / "nowhere")
     with pytest.raises(NoData, match=r"no route to host.*make paper DATA=folder"):
-        find_folder(None, ["heart"], tmp_path / "downloads")
+        find_folder(None, ["heart"], tmp_path / "downloads", download)

@@ -8,14 +8,16 @@ from itertools import product
 import pytest
 
 from bench.paper import figures, page
-from bench.paper.__main__ import PAGES, TABLES
-from bench.paper.entrants import ENTRANTS
-from bench.paper.output import Output
+from bench.paper.__main__ import KEPT, PAGES
+from bench.paper.entrants import ENTRANTS, PUBLIC_ENTRANTS
+from bench.paper.output import Output, PaperOutput, PublicOutput
+from bench.paper.public_data import PUBLIC
 from bench.paper.published import SHAPES
 from bench.paper.results import Line, Results
 from bench.paper.tasks import TableName
 
-COMMITTED = Output(TABLES, PAGES)
+COMMITTED = PaperOutput(KEPT, PAGES)
+COMMITTED_PUBLIC = PublicOutput(KEPT, PAGES)
 
 
 def results(scores: dict[str, list[float]], table: TableName = "separability") -> Results:
@@ -27,8 +29,9 @@ def results(scores: dict[str, list[float]], table: TableName = "separability") -
     )
 
 
-def test_the_page_is_what_the_committed_results_give() -> None:
-    assert COMMITTED.page.read_text() == COMMITTED.render()
+@pytest.mark.parametrize("committed", [COMMITTED, COMMITTED_PUBLIC], ids=["paper", "public"])
+def test_the_page_is_what_the_committed_results_give(committed: Output) -> None:
+    assert committed.page.read_text() == committed.render()
 
 
 def test_the_start_figures_are_what_the_committed_starts_give() -> None:
@@ -38,17 +41,24 @@ def test_the_start_figures_are_what_the_committed_starts_give() -> None:
 
 
 def test_the_committed_results_are_whole() -> None:
-    committed = Results.read(TABLES / "results.csv")
+    committed = Results.read(COMMITTED.results)
     assert committed.data_sets == list(SHAPES)
     assert {line.entrant for line in committed.lines} == {entrant.name for entrant in ENTRANTS}
     assert {(line.table, line.protocol, line.labels) for line in committed.lines} == set(
         product(("separability", "pipeline"), ("strict", "paper-like"), ("true", "shuffled"))
-    ), "every table has its noise control"
+    ) | {("held-out", "strict", "true")}, "every table of the paper has its noise control"
     assert {name: len(values) for name, values in COMMITTED.read_starts().items()} == dict.fromkeys(SHAPES, 500)
 
 
+def test_the_committed_results_on_public_data_are_whole() -> None:
+    committed = Results.read(COMMITTED_PUBLIC.results)
+    assert {(line.data_set, line.entrant) for line in committed.lines if line.table == "held-out"} == set(
+        product(PUBLIC, (entrant.name for entrant in PUBLIC_ENTRANTS))
+    )
+
+
 def test_the_committed_results_are_small() -> None:
-    assert (TABLES / "results.csv").stat().st_size < 2_000_000
+    assert COMMITTED.results.stat().st_size < 2_500_000
 
 
 @pytest.mark.parametrize(
@@ -73,6 +83,13 @@ def test_tables_show_what_was_run_and_mark_what_was_not() -> None:
     assert table[2:] == ["| melm | .900 ± .000 | .900 ± .000 | .900 |", "| pca | .700 ± .000 | .700 ± .000 | .700 |"]
     beside = page.beside_published(some, "separability").splitlines()
     assert beside[2].startswith("| heart | .918 | – | .900 (−.018) | .833 | – | .700 (−.133) | .751 | – | – | melm |")
+
+
+def test_the_default_is_compared_with_each_other_entrant() -> None:
+    some = results({"melm regularization=path": [0.9] * 5, "pca": [0.7] * 5}, "held-out")
+    some = Results([replace(line, svm=1.0) if line.data_set == "sonar" else line for line in some.lines])
+    text = page.gains(some, "held-out", ["heart", "sonar", "splice"])
+    assert text.splitlines()[2:] == ["| pca | 2 | 0 | 0 | +.167 | +.133 sonar | 0.500 |"]
 
 
 def test_means_over_data_sets_are_compared_in_pairs() -> None:

@@ -59,3 +59,10 @@ def test_differences_are_taken_fold_by_fold() -> None:
 def test_the_error_is_corrected_for_shared_training_rows() -> None:
     scores = np.array([0.7, 0.8, 0.9, 0.8, 0.8])
     assert Estimate.of(scores).error == pytest.approx(scores.std(ddof=1) * np.sqrt(1 / 5 + 1 / 4))
+
+
+def test_cells_that_were_run_again_take_the_place_of_the_old() -> None:
+    old = Results([*lines("melm", [0.9, 0.8]), *lines("pca", [0.7, 0.6])])
+    new = Results([*lines("pca", [0.5]), *lines("lda", [0.4])])
+    both = old.with_cells(new)
+    assert both.lines == [*lines("melm", [0.9, 0.8]), *lines("pca", [0.5]), *lines("lda", [0.4])]

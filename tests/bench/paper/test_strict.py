@@ -36,6 +36,15 @@ def test_what_a_pipeline_chooses_does_not_depend_on_the_hidden_rows() -> None:
     assert min(seen.svm, seen.knn, seen.kde) > 0.6
 
 
+def test_new_rows_are_not_seen_before_they_are_judged() -> None:
+    _, hidden = Fold(2, strict.FOLDS, 0).split(codes)
+    garbage = X.copy()
+    garbage[hidden] = 1e3
+    honest, blind = (strict.held_out(rows, codes, PCA, repeat=0, index=2) for rows in (X, garbage))
+    assert min(honest.svm, honest.knn, honest.kde) > 0.6
+    assert {blind.svm, blind.knn, blind.kde} == {0.5}
+
+
 def test_a_parameter_is_chosen_among_its_candidates() -> None:
     assert strict.choose(X, codes, GEM, seed=0)["ridge"] in RIDGES
     assert strict.choose(X, codes, PCA, seed=0) == {}

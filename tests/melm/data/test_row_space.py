@@ -110,9 +110,9 @@ def test_a_card_names_the_strongest_features_and_the_file_has_the_loadings_of_al
     assert card.features == [f"x{j}" for j in card.feature_positions]
     restored = model_file.load(model_file.dump(model))
     assert restored.card == card
-    assert restored.loadings.shape == (1_100, 2)
-    np.testing.assert_array_equal(restored.loadings[card.feature_positions], card.loadings)
-    sizes = np.abs(restored.loadings).max(axis=1)
+    assert restored.standardized_loadings.shape == (1_100, 2)
+    np.testing.assert_array_equal(restored.standardized_loadings[card.feature_positions], card.loadings)
+    sizes = np.abs(restored.standardized_loadings).max(axis=1)
     left_out = np.delete(sizes, card.feature_positions)
     assert len(left_out) == 100
     assert left_out.max() <= sizes[card.feature_positions].min()

@@ -55,7 +55,7 @@ SITUATIONS = [
     ("worse than chance", card([[40, 60], [60, 40]], 0.05), Level.NOISE, "no better than guessing"),
     ("certain, but of no size", card([[999, 248757], [3, 76000]], 0.0005), Level.NOISE, "too little to be of use"),
     ("certain, but of no size: what is said first", card([[999, 248757], [3, 76000]], 0.0005), Level.NOISE, "'b'"),
-    ("high score, wide interval", card([[8, 2], [2, 8]], 0.35), Level.NOISE, "no better than guessing"),
+    ("high score, wide interval", card([[8, 2], [2, 8]], 0.35), Level.NOISE, "score 0.45 to 1.00, guessing 0.50"),
     ("permuted labels do as well", card([[80, 20], [20, 80]], p_value=0.4), Level.NOISE, "permuted labels"),
     ("three permutations, none as good", card([[90, 10], [9, 91]], p_value=0.25, permutations=3), Level.CLEAR, "Clear"),
     ("permutation test passed", card([[90, 10], [9, 91]], p_value=0.01), Level.CLEAR, "Clear"),
@@ -124,7 +124,10 @@ def test_advice_below_the_ceiling_is_to_show_more_of_the_columns() -> None:
 
 
 def test_advice_asks_for_more_folds_where_the_interval_is_wide() -> None:
-    assert "more folds" in judge_card(card([[80, 20], [20, 80]], 0.2)).next
+    for reach in (0.2, 0.35):
+        assert "more folds" in judge_card(card([[80, 20], [20, 80]], reach)).next
+    assert "Do not read" in judge_card(card([[80, 20], [20, 80]], 0.35, p_value=0.4)).next
+    assert "Do not read" in judge_card(card([[55, 45], [45, 55]], 0.1)).next
 
 
 def test_advice_asks_for_rows_of_a_tiny_class() -> None:

@@ -50,3 +50,11 @@ def test_melc_is_melm_with_one_component() -> None:
     )
     assert model.card.model_dump()["in_sample"]["divergence"] == pytest.approx(max(tried), rel=1e-4)
     assert abs(v @ directions[int(np.argmax(tried))]) > 0.999
+
+
+def test_the_estimate_of_a_path_counts_the_starts_of_its_race() -> None:
+    method = METHODS["melm"]
+    few, many = (method.Parameters(n_starts=n) for n in (16, 1000))
+    assert method.n_units(few) == method.n_units(many)
+    assert method.estimated_seconds(many, [50] * 3, 4) > 5 * method.estimated_seconds(few, [50] * 3, 4)
+    assert method.estimated_seconds(many, [50] * 2, 4) == method.estimated_seconds(few, [50] * 2, 4)  # which has none

@@ -13,6 +13,8 @@ from melm.estimator import MELM
 from melm.methods import METHODS
 from melm.plan import Result, Stage, Stopped, Unit, run_plan
 from melm.search.path import SAMPLE_ROWS
+from melm.search.recording import Recording
+from melm.typing import Array
 from tests.melm.samples import mixture
 
 
@@ -50,7 +52,7 @@ def test_the_polish_of_a_path_goes_on_where_it_was() -> None:
 
     def run(stage: Stage) -> list[Result]:
         results = [method.run(data, parameters, unit, lambda: False) for unit in stage.units]
-        polishes.extend((u, r) for u, r in zip(stage.units, results, strict=True) if u.resumable)
+        polishes.extend((u, r) for u, r in zip(stage.units, results, strict=True) if "polish" in u.name)
         return results
 
     run_plan(method.plan(data, parameters), run)
@@ -59,3 +61,45 @@ def test_the_polish_of_a_path_goes_on_where_it_was() -> None:
     assert n_slices > 1
     assert np.array_equal(found["projection"], whole["projection"])
     assert found["n_evaluations"] == whole["n_evaluations"]
+
+
+@pytest.mark.parametrize("index", [0, -1], ids=["on all rows", "in an inner fold"])
+def test_a_path_goes_on_where_it_was(index: int) -> None:
+    """Its race, and the climbs of both objectives one after the other."""
+    data = Labeled.check(*mixture([30, 25, 20], 4))
+    method = METHODS["melm"]
+    parameters = method.Parameters(ridge=0, gamma=1.0, n_starts=2)
+    unit = next(method.plan(data, parameters)).units[index]
+    assert unit.resumable
+    whole = method.run(data, parameters, unit, lambda: False)
+    found, n_slices = in_slices(lambda part, stop: method.run(data, parameters, part, stop), unit, 20)
+    assert n_slices == -(-whole["n_evaluations"] // 20)
+    assert found.keys() == whole.keys()
+    for name, value in whole.items():
+        assert np.asarray(found[name]).tobytes() == np.asarray(value).tobytes()
+
+
+class Broken:
+    """Cannot be computed beyond some point."""
+
+    def value_and_gradient(self, V: Array) -> tuple[float, Array]:
+        if V[0, 0] > 1:
+            raise np.linalg.LinAlgError
+        return float(V.sum()), V
+
+
+def test_where_nothing_can_be_computed_is_remembered() -> None:
+    points = [np.full((1, 1), float(value)) for value in (0, 2, 1)]
+    stops = count()
+    before = Recording(Broken(), {}, lambda: next(stops) == 2)
+    before.value_and_gradient(points[0])
+    with pytest.raises(np.linalg.LinAlgError):
+        before.value_and_gradient(points[1])
+    with pytest.raises(Stopped) as stopped:
+        before.beside(Broken()).value_and_gradient(points[2])
+    after = Recording(Broken(), stopped.value.so_far or {}, lambda: False)
+    assert after.value_and_gradient(points[0])[0] == 0
+    with pytest.raises(np.linalg.LinAlgError):
+        after.value_and_gradient(points[1])
+    assert after.beside(Broken()).value_and_gradient(points[2])[0] == 1
+    assert after.n_evaluations == 3

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from melm.tables import csv_table
-from melm.tables.csv_table import CsvError, CsvReader, read_csv
+from melm.tables.csv_table import CsvReader, read_csv
 from melm.tables.options import ReadOptions
 from melm.tables.problem import Level
 from melm.tables.table import Table
+from melm.tables.transcoding import CsvError
 
 WORDS = st.sampled_from(["red", "blau", "größe 5", "a;b,c\td", 'she said "no"', "two\nlines", "x", "0123", "none"])
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from melm.tables.csv_table import CsvError, CsvReader, read_csv
+from melm.tables.csv_table import CsvReader, read_csv
 from melm.tables.marks import Marks
 from melm.tables.options import ReadOptions
+from melm.tables.transcoding import CsvError
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from melm.evidence.validation import Validation
 from melm.methods import fit
 from melm.model import Model
 from service.pictures import plot
+from service.pictures.heading import heading_of
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_a_picture_that_is_taken_along_says_what_it_shows_and_whether_it_holds()
     y = np.array([f"class number {code} of many" for code in np.arange(120) % 12])
     fitted = fit("lda", generator.normal(size=(120, 5)), y, validation=Validation(folds=2))
     assert fitted.card.verdict is not None
-    drawn = plot.draw(plot.describe(fitted, "mdl_1"), plot.heading_of(fitted, "twelve classes", "kind"))
+    drawn = plot.draw(plot.describe(fitted, "mdl_1"), heading_of(fitted, "twelve classes", "kind"))
     root = ET.fromstring(drawn)  # noqa: S314 (our own drawing)
     elements = list(root.iter("{http://www.w3.org/2000/svg}text"))
     texts = [element.text or "" for element in elements]

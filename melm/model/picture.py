@@ -9,18 +9,16 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from textwrap import wrap
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, Field
 
 from melm.density import ClassDensities
-from melm.evidence.verdict import with_verdict
 from melm.model import HeldOutRows, Model
 from melm.model.card import Card
+from melm.model.markup import Markup, fill, join
 from melm.typing import Array, ShouldStop, never
-from service.pictures.markup import Markup, fill, join
-from worker.store.records import Label
 
 DEFAULT_POINTS = 2_000  # of a model: more can hardly be told apart
 MAX_POINTS = 200_000
@@ -37,6 +35,7 @@ COLORS = (  # as on the page: Okabe and Ito, then more
     *("#b5a300", "#aa4466", "#8c8c8c", "#8a63d2"),
 )
 
+Label: TypeAlias = bool | int | float | str
 Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 Segment = Annotated[list[float], Field(min_length=4, max_length=4)]  # x and y of both ends
 
@@ -264,19 +263,6 @@ def draw(plot: Plot, heading: Sequence[str] = ()) -> Markup:
     )
 
 
-def heading_of(model: Model, name: str, target: str | None = None) -> list[str]:
-    """What stands over a picture that is taken along: what it shows, and whether it holds."""
-    card = with_verdict(model.card)
-    by_target = f" by {target}" if target else ""
-    sizes = f"{card.data.n_rows:,} rows, {card.data.n_features:,} features, {len(model.classes)} classes{by_target}"
-    facts = [f"{card.method}, {sizes}"]
-    if card.validation is not None:
-        low, high = card.validation.interval
-        score = f"{card.validation.balanced_accuracy:.3f} ({low:.3f} to {high:.3f})"
-        facts.append(f"balanced accuracy on held-out rows {score}, chance {card.validation.chance:.3f}")
-    return [name, "; ".join(facts), *([] if card.verdict is None else [card.verdict.sentence])]
-
-
 def with_axis_names(plot: Plot, model: Model) -> Plot:
     """The plot with axes that are named by the columns that weigh most, such as `bill length - bill depth`."""
     if not model.card.loadings:
@@ -322,11 +308,11 @@ def draw_legend(plot: Plot, width: int, y: int) -> tuple[list[Markup], int]:
     named = plot.panels[0].series[:MOST_NAMED]
     for code, series in enumerate(named):
         name = shorten(str(series.label))
-        room = 34 + CHARACTER * len(name)
+        room = 39 + CHARACTER * len(name)
         if x > GAP and x + room > width - GAP:
             x, y = GAP, y + LINE
-        drawn.append(Markup(draw_mark(x, y - 4, code, 5)))
-        drawn.append(fill('<text x="{}" y="{}">{}</text>', x + 10, y, name))
+        drawn.append(Markup(draw_mark(x + 5, y - 4, code, 5)))
+        drawn.append(fill('<text x="{}" y="{}">{}</text>', x + 15, y, name))
         x += room
     if more := len(plot.panels[0].series) - len(named):
         drawn.append(fill('<text x="{}" y="{}">and {} more</text>', GAP, y + LINE, more))

@@ -1,0 +1,57 @@
+"""`melm delete`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from melm.command.options import add_command, add_json, add_url
+
+if TYPE_CHECKING:
+    from melm.command.options import Commands
+    from melm.remote import Client
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    command = add_command(
+        commands,
+        "delete",
+        run,
+        "delete models, datasets and aliases of a service",
+        "melm delete mdl_… ds_…",
+        "melm delete champion --json",
+    )
+    command.add_argument(
+        "things", metavar="THING", nargs="+", help="a model's or a dataset's id; of an alias the name, its model stays"
+    )
+    add_url(command, local=False)
+    add_json(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Delete one after the other, and say so."""
+    from melm.command.output import write_json, write_line
+    from melm.remote import Client
+
+    with Client(options.url) as client:
+        for thing in options.things:
+            delete(client, thing)
+            if not options.json:
+                write_line(f"{thing} is deleted")
+    if options.json:
+        write_json({"deleted": options.things})
+
+
+def delete(client: Client, thing: str) -> None:
+    """Delete what an id or an alias names."""
+    from melm.command.failure import CommandError
+
+    if thing.startswith("fit_"):
+        raise CommandError(f"{thing} is a fit: it goes by itself; melm cancel ends one that runs")
+    if thing.startswith("ds_"):
+        client.datasets.delete(thing)
+    elif thing.startswith("mdl_"):
+        client.models[thing].delete()
+    else:
+        client.models.delete_alias(thing)
