@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -17,19 +19,27 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
+from bench.large import clusters
 from bench.measurement import Measurement
-from melm.data.row_blocks import block_rows
+from melm.data.dask_blocks import BUNDLES
+from melm.data.labeled_blocks import LabeledBlocks
+from melm.data.problem import Everything
+from melm.data.row_blocks import ArrayBlocks, RowBlock, block_rows, block_sizes
 from melm.estimator import MELM
+from melm.objective.beyond import divergence_on
 from melm.typing import Array
 
 N_STARTS, N_FEATURES, FILE_ROWS = 16, 30, 1_000_000
 GIGABYTE = 1e9
+NETWORK = 1.25e8  # bytes a second
+TASK = 1e-3  # seconds that Dask's scheduler takes for a task, as its documentation has it at most
 
 
 def measurements(quick: bool) -> Iterator[Measurement]:
     """All of this part, one by one."""
     yield from out_of_core(1_000_000 if quick else 20_000_000)
     yield from by_dask(500_000 if quick else 2_000_000)
+    yield from of_one_block(quick)
 
 
 def write_rows(folder: Path, n_rows: int) -> None:
@@ -114,6 +124,54 @@ class Run:
     def total(self) -> float:
         """Of the driver and, as they work side by side, the busiest of the workers: the driver waits for them."""
         return self.driver + max(self.workers, default=0.0)
+
+
+def of_one_block(quick: bool) -> Iterator[Measurement]:
+    """What one block costs, and what many rows on many cores would cost by that."""
+    n_rows = 200_000 if quick else 500_000
+    X, y = clusters(n_rows, N_FEATURES)
+    codes = y.astype(np.int32)
+    data = LabeledBlocks.of(ArrayBlocks(X, codes, block_sizes(n_rows, N_FEATURES)), np.arange(2), None, 0)
+    problem = data.problem("ledoit_wolf")
+    size = block_rows(N_FEATURES)
+    spent: list[float] = []
+    sent: list[int] = []
+
+    class OneBlock:
+        """The first block only, timed."""
+
+        n_features = N_FEATURES
+
+        def total(self, function: Callable[..., Any], *arguments: object) -> Any:
+            began = time.process_time()
+            part = function(RowBlock.consecutive(X[:size], codes[:size], 0), *arguments)
+            spent.append(time.process_time() - began)
+            sent.append(len(pickle.dumps(part)) + len(pickle.dumps(arguments)))
+            return part
+
+    V = MELM(n_starts=1, regularization=None, random_state=0).fit(X[:20_000], y[:20_000]).projection_
+    one = replace(problem, everything=Everything(OneBlock(), [n // (n_rows // size) for n in problem.counts]))
+    objective = divergence_on(one, 2, 1.0, "auto")
+    for _ in range(2 if quick else 10):
+        objective.value_and_gradient(problem.to_whitened(V))
+    rounds = [sum(spent[i : i + 2]) for i in range(0, len(spent), 2)]
+    evaluation, bytes_sent = median(rounds), max(sent)
+    n_blocks, n_cores, n_evaluations = -(-100_000_000 // size), 20, 30
+    hops = int(np.ceil(np.log2(n_cores)))
+    computing = n_evaluations * -(-n_blocks // n_cores) * evaluation
+    sending = n_evaluations * 2 * hops * bytes_sent / NETWORK
+    scheduling = n_evaluations * 2 * 2 * BUNDLES * TASK
+    yield Measurement(
+        f"One evaluation on a block of {size:,} x {N_FEATURES}, milliseconds of the processor",
+        1000 * evaluation,
+        note=f"a pass sends at most {bytes_sent / 1e6:.2f} MB for a block, there and back",
+    )
+    yield Measurement(
+        f"A fit of 100,000,000 x {N_FEATURES} on {n_cores} cores by these costs, minutes (computed, not measured)",
+        (computing + sending + scheduling) / 60,
+        note=f"{n_evaluations} evaluations on {n_blocks} blocks: {computing:.0f} s of computing, {sending:.0f} s of "
+        f"sending over {hops} levels at 1 Gbit/s, {scheduling:.0f} s of scheduling at 1 ms a task",
+    )
 
 
 def by_dask(n_rows: int) -> Iterator[Measurement]:

@@ -19,7 +19,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from melm.data.beyond_memory import by_block, is_beyond_memory, open_rows
+from melm.data.beyond_memory import by_block, check_features, is_beyond_memory, is_dask, open_rows
 from melm.data.covariance import CovarianceKind
 from melm.data.frames import Columns, is_frame, is_table, read_rows, read_training
 from melm.data.labeled import (
@@ -32,6 +32,7 @@ from melm.data.labeled import (
     check_whole,
     counted,
 )
+from melm.data.labeled_blocks import LabeledBlocks
 from melm.data.taken import canonical
 from melm.density.projected import Priors, class_priors
 from melm.evidence.ceiling import run_ceiling
@@ -39,14 +40,14 @@ from melm.evidence.resampling import plan_evidence
 from melm.evidence.validation import Validation
 from melm.evidence.verdict import judge_card
 from melm.fitting import GAMMAS, Fitting, SelectStartBy
-from melm.local import Callback, Task, Tasks, progress_bar, run_locally
+from melm.local import Callback, Done, Task, Tasks, progress_bar, run_locally
 from melm.model import Model
 from melm.model import file as model_file
 from melm.model.card import Verdict
 from melm.model.display import plot
 from melm.model.file import ModelFileError
 from melm.objective.divergence import SPECTRAL_COMPONENTS, Form
-from melm.plan import Plan, Resamples, Result, Unit
+from melm.plan import Plan, Resamples, Result, RowsLost, Unit
 from melm.search.climb import StartResult, StoppingReason
 from melm.search.path import ITERATIONS, RIDGES, Path
 from melm.search.race import Search
@@ -119,6 +120,9 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Processes over which starts are spread. The result is the same, bit for bit.
+    warm_start : bool, default=False
+        Go on where the last fit of the same rows with the same parameters lost its rows, as when Dask's scheduler
+        ended. The result is that of a fit that was not cut off, bit for bit.
     verbose : bool, default=False
         Show a progress bar with the stage, the folds and the time that is left.
     callback : callable or None, default=None
@@ -201,6 +205,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         columns: Columns = "auto",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        warm_start: bool = False,
         verbose: bool = False,
         callback: Callback | None = None,
     ) -> None:
@@ -220,6 +225,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.columns = columns
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.verbose = verbose
         self.callback = callback
 
@@ -250,7 +256,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         def task(units: Sequence[Unit]) -> Task:
             return fitting.task(data, units, never)
 
-        model, starts = self._run(fitting.plan(data), task)
+        rows = data.fingerprint if isinstance(data, LabeledBlocks) else None
+        model, starts = self._run(fitting.plan(data), task, X, self._begun(("fit", repr(fitting), rows)))
         parameters = {name: _plain(getattr(self, name)) for name in DESCRIBED} | {"seed": fitting.search.seed}
         card = model.card.model_copy(update={"parameters": parameters, "validation": None})
         self._adopt(replace(model, card=card.model_copy(update={"verdict": judge_card(card)})), starts)
@@ -307,8 +314,6 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         """
         model = self._fitted
         search = model.card.search
-        if is_beyond_memory(X):
-            raise ValueError("Rows beyond memory cannot be judged by folds: validate on a sample that fits in memory.")
         if search is None or model.card.parameters is None:
             raise ValueError("The model does not say how it was fitted. Fit again, and validate that.")
         validation = Validation(
@@ -318,8 +323,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             bootstraps=check_whole("bootstraps", bootstraps, 0),
             ceiling=bool(ceiling),
         )
-        data, _ = clone(self)._training(X, y, sample_weight)
-        facts, (n_rows, n_features) = model.card.data, data.X.shape
+        data, _ = clone(self).set_params(random_state=search.seed)._training(X, y, sample_weight)
+        facts, n_rows, n_features = model.card.data, data.n_rows, data.X.shape[1]
         is_same = (n_rows, n_features, data.classes.tolist()) == (facts.n_rows, facts.n_features, facts.classes)
         if not is_same or data.names() != model.feature_names or data.encoder() != model.encoder:
             raise ValueError(
@@ -339,15 +344,30 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             return fitting.task(data, units, never)
 
         as_stored = model_file.load(model_file.dump(model))  # as a service judges it: equal bits, here and there
-        judged = self._run(plan_evidence(plan, data, validation, search.seed, as_stored), task)
+        rows = data.fingerprint if isinstance(data, LabeledBlocks) else None
+        begun = self._begun(("validate", repr(fitting), repr(validation), rows))
+        judged = self._run(plan_evidence(plan, data, validation, search.seed, as_stored), task, X, begun)
         card = judged.card.model_copy(update={"warnings": list(dict.fromkeys(judged.card.warnings))})
         verdict = judge_card(card)
         self.model_ = replace(model, card=card.model_copy(update={"verdict": verdict}), held_out=judged.held_out)
         return self
 
-    def _run(self, plan: Plan[T], task: Tasks) -> T:
-        with threadpool_limits(1), progress_bar(self.callback) if self.verbose else nullcontext(self.callback) as told:
-            return run_locally(plan, task, self.n_jobs, told)
+    def _begun(self, work: object) -> tuple[object, Done]:
+        """What is done of this work: nothing, unless it was cut off and is to be gone on with."""
+        cut_off: tuple[object, Done] = self.__dict__.pop("_cut_off", (None, Done()))
+        return cut_off if self.warm_start and cut_off[0] == work else (work, Done())
+
+    def _run(self, plan: Plan[T], task: Tasks, X: Matrix, begun: tuple[object, Done]) -> T:
+        n_jobs = None if is_dask(X) else self.n_jobs  # rows of Dask are spread already
+        try:
+            with (
+                threadpool_limits(1),
+                progress_bar(self.callback) if self.verbose else nullcontext(self.callback) as told,
+            ):
+                return run_locally(plan, task, n_jobs, told, begun[1])
+        except RowsLost as lost:
+            self._cut_off = begun
+            raise RowsLost(f"{lost} With warm_start=True, the same call goes on from there.") from lost
 
     def plot(self, X: Matrix | None = None, y: npt.ArrayLike | None = None, **options: Any) -> Any:
         """Draw the classes, where rows are taken for which, and what makes up the axes; see `melm.plot`."""
@@ -481,7 +501,9 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     ) -> npt.NDArray[Any]:
         """What the model makes of rows; of rows of Dask lazily, and of files block by block."""
         if is_beyond_memory(X):
-            lazily: npt.NDArray[Any] = by_block(X, function, n_columns, getattr(self, "feature_names_in_", None))
+            names = getattr(self, "feature_names_in_", None)
+            check_features(X, self.n_features_in_, names)
+            lazily: npt.NDArray[Any] = by_block(X, function, n_columns, names)
             return lazily
         return function(self._check_rows(X))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -18,6 +18,7 @@ from melm.plan import (
     Resample,
     Resamples,
     Result,
+    RowsLost,
     Shuffle,
     Stage,
     Unit,
@@ -46,33 +47,64 @@ class Progress:
         return ", ".join([self.stage, *map(_describe, self.resamples)])
 
 
+@dataclass
+class Done:
+    """What the units of a fit have given, by name: another run of the same plan goes on from there."""
+
+    results: dict[str, Result] = field(default_factory=dict)
+    so_far: dict[str, Result] = field(default_factory=dict)  # of units that were cut off
+
+    def known(self, units: Sequence[Unit]) -> list[Result] | None:
+        """What some units gave before; None where not all of them did."""
+        found = [self.results[unit.name] for unit in units if unit.name in self.results]
+        return found if len(found) == len(units) else None
+
+    def run(self, units: Sequence[Unit], task: Tasks) -> Sequence[Result]:
+        """Run some units that are alike, from where they were cut off."""
+        going_on = [replace(unit, arguments=unit.arguments | self.so_far.get(unit.name, {})) for unit in units]
+        try:
+            results = _single_threaded(task(going_on))
+        except RowsLost as lost:
+            if lost.so_far is not None and len(units) == 1:
+                self.so_far[units[0].name] = lost.so_far
+            raise
+        self.results.update(zip([unit.name for unit in units], results, strict=True))
+        return results
+
+
 Callback: TypeAlias = Callable[[Progress], object]
 
 
-def run_locally(plan: Plan[T], task: Tasks, n_jobs: int | None, callback: Callback | None) -> T:
+def run_locally(
+    plan: Plan[T], task: Tasks, n_jobs: int | None, callback: Callback | None, done: Done | None = None
+) -> T:
     """Drive the plan to its end. `task` makes of units that are alike something that another process can run.
 
     When the callback answers True, or at a KeyboardInterrupt, no further unit is run and the plan ends with the best
-    so far.
+    so far. Units that are `done` are not run again, and what others give is added; `RowsLost` says where the fit stood.
     """
-    runner = _Runner(task, n_jobs, callback)
+    runner = _Runner(task, n_jobs, callback, Done() if done is None else done)
     try:
         return run_plan(plan, runner.run_stage)
     except NothingFitted:
         if runner.interrupted:
             raise KeyboardInterrupt from None
         raise
+    except RowsLost as lost:
+        raise RowsLost(f"{lost} {runner.where()}") from lost
 
 
 class _Runner:
-    def __init__(self, task: Tasks, n_jobs: int | None, callback: Callback | None) -> None:
-        self._task, self._n_jobs, self._callback = task, n_jobs, callback
+    def __init__(self, task: Tasks, n_jobs: int | None, callback: Callback | None, done: Done) -> None:
+        self._task, self._n_jobs, self._callback, self._done = task, n_jobs, callback, done
+        self._stage: Stage | None = None
         self._best: float | None = None
         self._ended = False
         self.interrupted = False
 
     def run_stage(self, stage: Stage) -> Sequence[Result | None]:
         results: list[Result | None] = []
+        self._stage = stage
         try:
             for some in self._results(stage.units) if not self._ended else ():
                 canceled = any(result.get("stopping_reason") == StoppingReason.CANCELED for result in some)
@@ -89,13 +121,25 @@ class _Runner:
 
     def _results(self, units: Sequence[Unit]) -> Iterator[Sequence[Result]]:
         if self._n_jobs in (None, 1):
-            yield from (_single_threaded(self._task(some)) for some in batches(units, MOST_TOGETHER))
+            for some in batches(units, MOST_TOGETHER):
+                yield self._done.known(some) or self._done.run(some, self._task)
         else:
             from joblib import Parallel, delayed, effective_n_jobs
 
             share = -(-len(units) // effective_n_jobs(self._n_jobs))
             jobs = (delayed(_single_threaded)(self._task(some)) for some in batches(units, min(share, MOST_TOGETHER)))
             yield from Parallel(n_jobs=self._n_jobs, return_as="generator")(jobs)
+
+    def where(self) -> str:
+        """Where the search stands, in words."""
+        if self._stage is None:
+            return "The search had not begun."
+        units = [unit.name for unit in self._stage.units]
+        n_done = sum(name in self._done.results for name in units)
+        record = [self._done.so_far[name] for name in units if name in self._done.so_far and n_done < len(units)]
+        begun = f" and {len(record[-1]['evaluations'])} evaluations of the next" if record else ""
+        best = "" if self._best is None else f"; the best divergence so far is {self._best:.4g}"
+        return f"The search stood at {self._stage.name!r}, with {n_done} of {len(units)} units done{begun}{best}."
 
     def _report(self, stage: Stage, results: list[Result | None]) -> bool:
         result, unit = results[-1], stage.units[len(results) - 1]

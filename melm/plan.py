@@ -37,6 +37,12 @@ class Stopped(Exception):
         self.so_far = so_far
 
 
+class RowsLost(RuntimeError):
+    """Where the rows are, nobody answers any more. With `so_far` among its arguments a unit goes on where it was."""
+
+    so_far: Result | None = None
+
+
 @dataclass(frozen=True)
 class Selection:
     """Rows of a data set, and the class codes that they are given."""

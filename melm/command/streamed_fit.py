@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from melm.command.failure import CommandError, ExitCode
+from melm.extras import check_extra
 
 LARGE_BYTES = 2**30  # smaller tables are read whole, with all that the command can do about their columns
 NOT_STREAMED = ("sheet", "encoding", "missing_values", "drop_missing", "day_first")
@@ -23,6 +24,7 @@ def is_streamed(options: argparse.Namespace) -> bool:
 
 def open_streamed(options: argparse.Namespace, seed: int) -> Any:
     """The rows, copied as plain numbers to a temporary folder; a bar shows how many have passed."""
+    check_extra("tables", f"melm fit {options.table}")
     from melm.data import row_files
     from melm.data.labeled_blocks import LabeledBlocks
     from melm.data.row_blocks import WatchedBlocks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -32,6 +32,19 @@ def is_of(X: Any, module: str, name: str) -> bool:
     """Is it of a class of a library that is imported only where somebody uses it?"""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(X, getattr(loaded, name))
+
+
+def check_features(X: Any, n_features: int, feature_names: Sequence[str] | None) -> None:
+    """Are these rows of the features that a model was fitted to? Files and data frames are asked for their names."""
+    if is_of(X, "dask.array", "Array") or isinstance(X, np.memmap):
+        if X.ndim != 2 or X.shape[1] != n_features:
+            raise ValueError(f"X has the shape {X.shape}, expected {n_features} features.")
+    elif feature_names is None:
+        raise ValueError("The model was fitted to rows whose features have no names: it cannot find them in X.")
+    elif is_dask(X):
+        missing = [name for name in feature_names if name not in X.columns]
+        if missing:
+            raise ValueError(f"There is no column {missing[0]!r} among {', '.join(map(repr, X.columns))}.")
 
 
 def by_block(X: Any, function: Callable[[Any], npt.NDArray[Any]], n_columns: int | None, feature_names: Any) -> Any:
@@ -74,9 +87,9 @@ def open_rows(X: Any, y: Any, seed: int) -> LabeledBlocks:
     if isinstance(X, np.memmap):
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and features.")
+        if np.shape(y) != (len(X),):
+            raise ValueError(f"X has {len(X)} rows, and y the shape {np.shape(y)}: one label for each row is expected.")
         codes, classes = check_labels(y)
-        if len(codes) != len(X):
-            raise ValueError(f"X has {len(X)} rows, y {len(codes)} labels.")
         blocks = ArrayBlocks(X, codes.astype(np.int32), block_sizes(*X.shape))
         return LabeledBlocks.of(blocks, classes, None, seed)
     check_extra("tables", "a fit of rows in files")

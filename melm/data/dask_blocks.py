@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,8 +15,10 @@ from dask import array, dataframe
 from dask.delayed import Delayed, delayed
 
 from melm.data.row_blocks import Addable, RowBlock, add_in_pairs
+from melm.plan import RowsLost
 
 A = TypeVar("A", bound=Addable)
+LOST = ("CommClosedError", "KilledWorker")  # of distributed, which need not be installed
 
 BUNDLES = 128  # blocks are worked on by several in one task where there are more than so many
 
@@ -35,7 +39,8 @@ class DaskBlocks:
                 delayed(_add, pure=False)(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i]
                 for i in range(0, len(parts), 2)
             ]
-        (total,) = dask.compute(parts[0])
+        with _answering():
+            (total,) = dask.compute(parts[0])
         found: A = total
         return found
 
@@ -49,9 +54,22 @@ class DaskRows:
     feature_names: list[str] | None
 
 
-def is_dask(X: object) -> bool:
-    """Is it an array or a data frame of Dask?"""
-    return isinstance(X, array.Array | dataframe.DataFrame)
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Where Dask does not answer any more, the rows are lost."""
+    try:
+        yield
+    except (CancelledError, TimeoutError) as error:
+        raise RowsLost(f"Dask has lost the rows: {_sentence(error)}") from error
+    except Exception as error:
+        if type(error).__name__ not in LOST:
+            raise
+        raise RowsLost(f"Dask has lost the rows: {_sentence(error)}") from error
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says first."""
+    return f"{(str(error) or type(error).__name__).splitlines()[0].rstrip('.')}."
 
 
 def read(X: Any, y: Any) -> DaskRows:
@@ -68,17 +86,35 @@ def read(X: Any, y: Any) -> DaskRows:
             raise ValueError(f"Features of rows beyond memory are numbers, which {other[0]!r} is not.")
     elif X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and features.")
+    elif np.isnan(X.shape[1]):
+        raise ValueError("X does not know how many features it has; X.compute_chunk_sizes() finds it out.")
+    elif not _is_number(X.dtype):
+        raise ValueError(f"X is of type {X.dtype}: features of rows beyond memory are numbers.")
     n_features = int(X.shape[1])
+    if n_features == 0:
+        raise ValueError("X has no features.")
     rows, labels = _parts(X), _parts(y)
     if len(rows) != len(labels):
         raise ValueError(f"X has {len(rows)} blocks and y {len(labels)}: rows and labels must be cut alike.")
-    checked = [delayed(_check, pure=False)(*both, number) for number, both in enumerate(zip(rows, labels, strict=True))]
-    checked = list(dask.persist(*checked))
-    facts = dask.compute(*[delayed(_facts, pure=False)(part) for part in checked])
-    sizes, known = [size for size, _ in facts], [labels for _, labels in facts]
+    checked = [
+        delayed(_check, pure=False)(*both, names or n_features, number)
+        for number, both in enumerate(zip(rows, labels, strict=True))
+    ]
+    try:
+        with _answering():
+            checked = list(dask.persist(*checked))
+            facts = dask.compute(*[delayed(_facts, pure=False)(part) for part in checked])
+    except KeyError as error:  # of pandas, from a block without a column that the others have
+        raise ValueError(f"A block has other columns than the data frame says: {error.args[0]}") from None
+    sizes, known = [size for size, _ in facts], [labels for size, labels in facts if size]
+    if not known:
+        raise ValueError("X holds no rows.")
+    kinds = {own.dtype.kind for own in known}
+    if len(kinds) > 1 and not kinds <= set("biuf"):
+        raise ValueError("Some blocks of y hold numbers and others text: labels are of one kind.")
     classes = np.unique(np.concatenate(known))
     if len(classes) < 2:
-        raise ValueError(f"At least two classes are needed, got {len(classes)}: {classes.tolist()}.")
+        raise ValueError(f"At least two classes are needed, got 1 class: {classes.tolist()[0]!r}.")
     firsts = np.cumsum([0, *sizes[:-1]]).tolist()
     blocks = [
         delayed(_block, pure=False)(part, classes, first)
@@ -102,17 +138,35 @@ def _parts(collection: Any) -> list[Delayed]:
     raise ValueError(f"y is a {type(collection).__name__}: with rows of Dask it is an array or a series of Dask.")
 
 
-def _check(X: Any, y: Any, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _check(X: Any, y: Any, expected: list[str] | int, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """One block of rows and labels; `expected` are the names of the columns, or how many there are."""
+    if isinstance(expected, list):
+        names = [str(name) for name in X.columns]
+        if sorted(names) != sorted(expected):
+            raise ValueError(f"Block {number} has the columns {names}, expected {expected}.")
+        X = X[expected]
     rows, labels = np.asarray(X), np.asarray(y)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
+    n_features = len(expected) if isinstance(expected, list) else expected
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise ValueError(f"Block {number} has the shape {rows.shape}, expected {n_features} columns.")
     if len(rows) != len(labels):
         raise ValueError(f"Block {number} has {len(rows)} rows and {len(labels)} labels.")
+    if rows.dtype not in (np.float32, np.float64):
+        try:
+            rows = rows.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"Block {number} holds {rows.dtype} where numbers are expected.") from None
     if not np.isfinite(rows).all():
         row, feature = np.argwhere(~np.isfinite(rows))[0].tolist()
-        raise ValueError(f"Row {row} of block {number} holds {rows[row, feature]} in feature {feature}.")
-    if any(label is None or label != label for label in np.unique(labels.astype(object).astype(str)) if label == "nan"):
-        raise ValueError(f"Block {number} has rows without a label.")
+        name = f"column {expected[feature]!r}" if isinstance(expected, list) else f"feature {feature}"
+        raise ValueError(f"Row {row} of block {number} holds {rows[row, feature]} in {name}.")
+    if labels.dtype.kind == "O":  # text as pandas has it
+        missing = [label is None or label != label or not isinstance(label, str | int) for label in labels.tolist()]
+        labels = labels if any(missing) else np.array(labels.tolist(), dtype=labels.dtype if not len(labels) else None)
+    else:
+        missing = (labels != labels).tolist()
+    if any(missing):
+        raise ValueError(f"Row {missing.index(True)} of block {number} has no label.")
     return np.ascontiguousarray(rows), labels
 
 

@@ -127,6 +127,11 @@ class Labeled:
         return self._permuted
 
     @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.X.shape[0])
+
+    @property
     def for_choices(self) -> Resamples:
         """What comes before the inner folds on which choices are judged: nothing, where all rows are in memory."""
         return ()

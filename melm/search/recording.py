@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from melm.plan import Result, Stopped
+from melm.plan import Result, RowsLost, Stopped
 from melm.typing import Array
 
 
@@ -45,7 +45,11 @@ class Recording:
         if self.n_evaluations == len(self._record):
             if self._should_stop():
                 raise Stopped({"evaluations": self._record})
-            self._record.append(_evaluation(objective, V))
+            try:
+                self._record.append(_evaluation(objective, V))
+            except RowsLost as lost:
+                lost.so_far = {"evaluations": self._record}
+                raise
         evaluation = self._record[self.n_evaluations]
         self.n_evaluations += 1
         if evaluation is None:

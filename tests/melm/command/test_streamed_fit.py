@@ -66,9 +66,10 @@ def test_the_bar_counts_passes(table: pa.Table, monkeypatch: pytest.MonkeyPatch)
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
     assert main(["fit", "rows", "--target", "kind", "--columns", "row=ignore", *QUICK]) == ExitCode.DONE
-    said = sys.stderr.getvalue()
+    said = terminal.getvalue()
     assert "reading" in said
     assert "pass 4" in said
     assert "/3.00k" in said

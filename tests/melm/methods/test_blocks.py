@@ -29,7 +29,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def rows() -> npt.NDArray[np.float64]:
     generator = np.random.default_rng(0)
     centers = np.array([[0, 0, 0, 0, 0], [1.5, 0, 0, 0, 0], [0, 1.5, 0, 0, 0]])
-    X = generator.standard_normal((N_ROWS, 5)) * [1, 2, 3, 4, 5] + centers[np.arange(N_ROWS) % 3] + 7
+    X: npt.NDArray[np.float64] = (
+        generator.standard_normal((N_ROWS, 5)) * [1, 2, 3, 4, 5] + centers[np.arange(N_ROWS) % 3] + 7
+    )
     X[:, 4] = 3.0  # constant
     return X
 
