@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import fit, fit_sample, see_result
+from tests.browser.steps import FIT_TIMEOUT, fit, fit_sample, see_result
 from tests.running_service import RunningService
 
 
@@ -67,7 +67,7 @@ def test_selected_rows_stay_marked_beside_other_methods(page: Page, service: Run
     page.get_by_label("Select rows").select_option("Class setosa")
     page.get_by_role("link", name="Compare methods").click()
     expect(page.get_by_text("The 50 selected rows stand out")).to_be_visible()
-    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=60_000)
+    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=FIT_TIMEOUT)
     strong = """canvas => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
         const found = { blue: 0, orange: 0 };
