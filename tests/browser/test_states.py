@@ -70,8 +70,10 @@ def test_a_problem_is_settled_by_its_button(page: Page, files: Path) -> None:
     (files / "odd.csv").write_text("\n".join(["a,b,class", *lines]))
     choose_file(page, files / "odd.csv")
     fix = page.locator(".problems .button", has_text="unknown")
+    expect(page.get_by_text("Solve what is marked in red first.")).to_be_visible()
     fix.click()
     expect(fix).to_have_count(0)
+    expect(fit_button(page)).to_be_enabled()
     expect(page.get_by_label("Use of a", exact=True)).to_have_value("numeric")
 
 
@@ -85,6 +87,21 @@ def test_the_guessed_target_can_be_another(page: Page, files: Path) -> None:
     expect(page.get_by_label("Use of class", exact=True)).to_have_value("categorical")
     page.reload()
     expect(page.get_by_text("classes by kind.")).to_be_visible()
+
+
+def test_a_column_is_found_by_its_name(page: Page, files: Path) -> None:
+    names = [f"gene {index}" for index in range(30)]
+    lines = [
+        ",".join([*(f"{(row + 1) * (index + 2) % 101 / 7:.3f}" for index in range(30)), "xy"[row % 2]])
+        for row in range(40)
+    ]
+    (files / "genes.csv").write_text("\n".join([",".join([*names, "class"]), *lines]))
+    choose_file(page, files / "genes.csv")
+    page.get_by_label("Find a column").fill("gene 17")
+    expect(page.get_by_label("Use of gene 3", exact=True)).to_be_hidden()
+    page.get_by_label("Use of gene 17", exact=True).select_option("ignore")
+    expect(page.locator("[data-role=ignore] .why")).to_have_text(["Chosen"])
+    expect(page.get_by_label("Use of gene 3", exact=True)).to_be_hidden()  # still
 
 
 def test_cancel(page: Page, files: Path) -> None:
