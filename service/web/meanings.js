@@ -10,6 +10,8 @@ export const MEANINGS = {
   separation:
     "The Cauchy-Schwarz divergence of the densities of the classes: 0 where they coincide, larger the less they overlap. It has no upper end.",
   pValue: "How often fits to shuffled classes do at least as well. Below .05 is hard to explain by chance.",
+  probability: "The class' share of the densities of all classes at this place, weighted by the class probabilities.",
+  ceiling: "What a strong classifier reaches on the same folds with all columns. It draws no picture.",
   weight: "How far one standard deviation of this column moves a row along the axis.",
   jointWeight: "How far the categories of this column together move a row along the axis. It has no direction.",
   correlation: "The correlation of this column with the axis: 1 is the same order, −1 the opposite, 0 no relation.",

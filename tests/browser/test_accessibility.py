@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.steps import fit_sample
+from tests.browser.steps import FIT_TIMEOUT, fit_sample
 from tests.running_service import RunningService
 
 AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
@@ -56,7 +56,7 @@ def test_every_view(telephone: Page, service: RunningService) -> None:
     check(page)
     address = page.get_by_role("link", name="Compare methods").get_attribute("href")
     page.goto(f"{service.url}/{address}")
-    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=60_000)
+    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=FIT_TIMEOUT)
     check(page)
     page.goto(f"{service.url}/#/fits")
     expect(page.locator(".fits")).to_be_visible()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import choose_file, fit, fit_sample, see_result
+from tests.browser.steps import FIT_TIMEOUT, choose_file, fit, fit_sample, see_result
 from tests.running_service import RunningService
 
 
@@ -83,7 +83,7 @@ def test_the_picture_appears_while_it_is_searched_for(page: Page, service: Runni
     page.get_by_text("Advanced").click()
     page.get_by_label("Number of starts", exact=True).fill("24")
     page.get_by_role("button", name="Fit", exact=True).click()
-    expect(page.locator("canvas.preview")).to_be_visible(timeout=60_000)
+    expect(page.locator("canvas.preview")).to_be_visible(timeout=FIT_TIMEOUT)
     expect(page.get_by_text("Stopping now keeps")).to_be_visible()
     page.get_by_role("button", name="Stop now, keep the best").click()
     see_result(page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.steps import fit, fit_sample
+from tests.browser.steps import FIT_TIMEOUT, fit, fit_sample
 from tests.running_service import RunningService
 
 DRAW_MANY = """async (count) => {
@@ -85,7 +85,7 @@ def test_without_webgl_the_page_says_so(browser: Browser, service: RunningServic
     page = context.new_page()
     page.goto(f"{service.url}/#/samples/iris")
     fit(page)
-    expect(page.get_by_text("This browser has no WebGL, which the picture needs.")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("This browser has no WebGL, which the picture needs.")).to_be_visible(timeout=FIT_TIMEOUT)
     context.close()
 
 

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import fit, fit_sample, see_result
+from tests.browser.steps import FIT_TIMEOUT, fit, fit_sample, see_result
 from tests.running_service import RunningService
 
 
@@ -20,7 +20,7 @@ def test_fits_of_a_dataset_stand_together(page: Page, service: RunningService) -
     see_result(page)
 
     page.get_by_role("link", name="Fits and models").click()
-    irises = page.locator(".dataset", has_text="setosa, versicolor, virginica").first
+    irises = page.locator(".dataset", has=page.get_by_role("heading", name="iris", exact=True)).first
     expect(irises.get_by_role("heading")).to_be_visible()
     pca = irises.locator("li", has_text="Principal component analysis").first
     expect(pca.locator(".score")).to_have_text(re.compile(r"^\.\d{3}$|^1\.00$"))
@@ -67,7 +67,7 @@ def test_selected_rows_stay_marked_beside_other_methods(page: Page, service: Run
     page.get_by_label("Select rows").select_option("Class setosa")
     page.get_by_role("link", name="Compare methods").click()
     expect(page.get_by_text("The 50 selected rows stand out")).to_be_visible()
-    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=60_000)
+    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=FIT_TIMEOUT)
     strong = """canvas => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
         const found = { blue: 0, orange: 0 };

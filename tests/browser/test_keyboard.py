@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import see_result
+from tests.browser.steps import FIT_TIMEOUT, see_result
 from tests.running_service import RunningService
 
 MOST_STOPS = 80  # presses of the tab key until something is reached
@@ -27,7 +27,7 @@ def test_from_a_sample_to_selected_rows(page: Page, service: RunningService) -> 
     tab_to(page, page.get_by_role("button", name="Fit", exact=True))
     page.keyboard.press("Enter")
     see_result(page)
-    expect(page.get_by_label("Select rows")).to_be_visible(timeout=60_000)
+    expect(page.get_by_label("Select rows")).to_be_visible(timeout=FIT_TIMEOUT)
 
     tab_to(page, page.get_by_label("Select rows"))
     page.keyboard.type("Class virginica")

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 from melm.model import file as model_file
 from service.samples import as_csv
-from tests.browser.steps import choose_file, fit, fit_sample, see_result
+from tests.browser.steps import FIT_TIMEOUT, choose_file, fit, fit_sample, see_result
 from tests.running_service import RunningService
 
 
@@ -163,7 +163,7 @@ def test_methods_side_by_side(page: Page, service: RunningService) -> None:
     page.get_by_role("link", name=re.compile("Compare methods")).click()
     tiles = page.locator(".tile")
     expect(tiles).to_have_count(5)
-    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=60_000)
+    expect(page.locator("canvas.thumbnail")).to_have_count(5, timeout=FIT_TIMEOUT)
     expect(tiles.filter(has_text="Principal component analysis")).to_contain_text(re.compile(r"held out\s*\.\d{3}"))
 
 
@@ -172,12 +172,14 @@ def test_lineup_counts_rounds_before_it_judges(page: Page, service: RunningServi
     before = json.loads(page.request.get(f"{service.url}/v1/fits?limit=1").text())["data"]
     page.get_by_role("link", name=re.compile("Lineup")).click()
     for played in ("1 round", "2 rounds"):
-        expect(page.get_by_text("Choose the one that you think is real.")).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("Choose the one that you think is real.")).to_be_visible(timeout=FIT_TIMEOUT)
         expect(page.locator("canvas.thumbnail")).to_have_count(9)
         page.get_by_role("button", name="Picture 1").click()
         expect(page.locator(".real")).to_have_count(1)
         expect(page.get_by_role("status").last).to_contain_text(f"of {played} right")
         page.get_by_role("button", name="Another round").click()
+    with page.expect_request(lambda request: request.url.endswith("/cancel")):  # nobody waits for these any more
+        page.get_by_role("link", name="Back to the model").click()
     assert (
         json.loads(page.request.get(f"{service.url}/v1/fits?limit=1").text())["data"] == before
     )  # decoys are not listed

@@ -16,7 +16,7 @@ class Watch:
 
     def follow(self, page: Page, url: str) -> None:
         """Listen from now on."""
-        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: self.hear(message.type, message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on(
             "request",
@@ -24,6 +24,11 @@ class Watch:
                 None if request.url.startswith((url, "blob:", "data:")) else self.foreign_requests.append(request.url)
             ),
         )
+
+    def hear(self, kind: str, text: str) -> None:
+        """Keep an error, unless the machine's network changed, as when containers start: the page asks again."""
+        if kind == "error" and "net::ERR_NETWORK_CHANGED" not in text:
+            self.errors.append(text)
 
     def forgive(self, text: str) -> None:
         """Take out errors that had to happen, such as a refused connection to an API that is away."""

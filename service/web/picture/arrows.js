@@ -6,6 +6,7 @@ import { freeBox } from "./labels.js";
 
 const STEP = 12; // pixels a key moves a tip
 const LINE = 15;
+const HEAD = 14; // pixels that no name may cover
 const SHORTEST = 8; // pixels: a shorter arrow has no name
 
 export class Arrows {
@@ -97,7 +98,8 @@ export class Arrows {
   layout() {
     const { clientWidth: width, clientHeight: height } = this.node;
     this.node.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const taken = this.takenBoxes();
+    const heads = [...this.tips.values()].map((tip) => this.pixelOf(tip)).map(([x, y]) => [x - HEAD / 2, y - HEAD / 2, HEAD, HEAD]);
+    const taken = [...this.takenBoxes(), ...heads];
     for (const j of this.tips.keys()) {
       const mark = this.marks.get(j);
       const [x1, y1, x2, y2] = this.place(j, mark);

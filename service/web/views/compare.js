@@ -65,7 +65,7 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
 // What all columns can do: the score that no picture has to beat.
 const ceiling = ({ ceiling: found }) =>
   found &&
-  element("p", {}, `The ceiling: ${found.method} scores ${score(found.balanced_accuracy)} on held-out rows, without a picture.`);
+  element("p", { title: MEANINGS.ceiling }, `The ceiling: ${found.method} scores ${score(found.balanced_accuracy)} on held-out rows, without a picture.`);
 
 // The fit by another method, with as many components where that method has a choice.
 function request(method, model, name) {

@@ -3,6 +3,7 @@
 import { events, get, isActive, pause, persist, request } from "../api.js";
 import { histogram } from "../charts/histogram.js";
 import { button, element, replace } from "../element.js";
+import { MEANINGS } from "../meanings.js";
 import { titleOf } from "../methods.js";
 import { Preview } from "../picture/preview.js";
 import { awayNotice, loading } from "../states.js";
@@ -129,11 +130,11 @@ class Board {
     const { share_done: share, eta_seconds: seconds } = this.progress ?? {};
     this.keep.disabled = values.length === 0 && !this.isFound;
     if (share) this.bar.value = share;
-    const figure = (title, value) => element("div", {}, element("dt", {}, title), element("dd", {}, value));
+    const figure = (title, value, meaning) => element("div", { title: meaning }, element("dt", {}, title), element("dd", {}, value));
     replace(
       this.figures,
       this.nStarts && figure("Starts done", `${count(values.length)} of ${count(this.nStarts)}`),
-      this.nStarts && figure("Best separation so far", values.length ? short(Math.max(...values)) : "–"),
+      this.nStarts && figure("Best separation so far", values.length ? short(Math.max(...values)) : "–", MEANINGS.separation),
       figure("Time remaining", typeof seconds === "number" ? `about ${duration(seconds)}` : "–"),
     );
     if (this.nStarts) replace(this.chart, histogram(values, this.nStarts));

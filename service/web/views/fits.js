@@ -19,7 +19,7 @@ export async function fitsView(context) {
   replace(place, loading("Getting the list"));
   const [fits, models, datasets] = await Promise.all(["fits", "models", "datasets"].map((path) => everything(path, signal)));
   const stored = new Map(models.map((model) => [model.id, model]));
-  const present = fits.filter((fit) => isListed(fit) && (fit.model_id === null || stored.has(fit.model_id))); // a model may be deleted
+  const present = fits.filter(({ model_id: id }) => id === null || stored.has(id)); // not those whose model was deleted
   const scores = new Scores(signal);
   const groups = datasets.map((dataset) => new Group(dataset.id, datasetTitle(dataset, present), datasetFacts(dataset)));
   const known = new Map(groups.map((group) => [group.datasetId, group]));
@@ -129,9 +129,6 @@ async function everything(path, signal) {
   } while (cursor && found.length < MOST);
   return found;
 }
-
-// Fits of a lineup are not for coming back to.
-export const isListed = ({ permute_labels: seed, model_id: modelId }) => seed === null || modelId !== null;
 
 export async function fitList(fits) {
   return element("ul", { class: "fits recent-fits" }, await Promise.all(fits.map((fit) => fitItem(fit))));

@@ -3,6 +3,7 @@
 import { postCsv } from "../api.js";
 import { colorOf } from "../charts/palette.js";
 import { button, element, replace } from "../element.js";
+import { MEANINGS } from "../meanings.js";
 import { explain } from "../states.js";
 import { list, percent } from "../words.js";
 
@@ -98,7 +99,7 @@ function results(judged, { classes }) {
       {},
       element("th", { scope: "row" }, title),
       element("td", {}, element("span", { class: "dot", style: { background: colorOf(code) } }), String(classes[code])),
-      element("td", { class: "number" }, percent(probability)),
+      element("td", { class: "number", title: MEANINGS.probability }, percent(probability)),
       element("td", { class: "number" }, z.map((value) => value.toFixed(2).replace("-", "−")).join(", ")),
       element("td", { class: "why" }, isFar ? "Far from every row of the fit: do not trust this class" : ""),
     );

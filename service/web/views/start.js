@@ -6,10 +6,9 @@ import { element, replace } from "../element.js";
 import { explain, sayProblem } from "../states.js";
 import { ENDINGS, asFile, read } from "../tables.js";
 import { count, plural } from "../words.js";
-import { fitList, isListed } from "./fits.js";
+import { fitList } from "./fits.js";
 
 const RECENT = 5;
-const ASKED = 4 * RECENT; // since some are not listed
 
 export async function startView({ place, signal, setTitle, leave }) {
   setTitle("");
@@ -51,7 +50,7 @@ export async function startView({ place, signal, setTitle, leave }) {
 // A key that may only predict sees no fits.
 async function recentFits(signal) {
   try {
-    return (await get(`v1/fits?limit=${ASKED}`, { signal })).data.filter(isListed);
+    return (await get(`v1/fits?limit=${RECENT}`, { signal })).data;
   } catch (error) {
     if (error.status !== 403) throw error;
     return [];
