@@ -35,18 +35,20 @@ class DensityParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    gamma: PositiveNumber = Field(1.0, description="Scale of Silverman's kernel width.")
+    gamma: PositiveNumber = Field(default=1.0, description="Scale of Silverman's kernel width.")
     covariance: Literal["ledoit_wolf", "empirical"] = Field("ledoit_wolf", description="Covariance of a class.")
     priors: Literal["balanced", "empirical"] | list[Share] = Field(
         "balanced", description="Class probabilities of the classifier."
     )
-    seed: int = Field(0, ge=0, lt=2**63, description="Seed of everything random: equal seeds give equal models.")
+    seed: int = Field(
+        default=0, ge=0, lt=2**63, description="Seed of everything random: equal seeds give equal models."
+    )
 
 
 class Parameters(DensityParameters):
     """The same, and a number of components that is free to choose."""
 
-    n_components: int = Field(2, ge=1, description="Dimensions of the projection.")
+    n_components: int = Field(default=2, ge=1, description="Dimensions of the projection.")
 
 
 class StandardizedParameters(Parameters):

@@ -15,7 +15,7 @@ from melm.typing import Array
 class FaParameters(StandardizedParameters):
     """Of a factor analysis."""
 
-    max_iterations: int = Field(1000, ge=1, description="Of expectation maximization.")
+    max_iterations: int = Field(default=1000, ge=1, description="Of expectation maximization.")
 
 
 class Fa(DirectMethod[FaParameters]):

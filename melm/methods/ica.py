@@ -15,7 +15,7 @@ from melm.typing import Array
 class IcaParameters(StandardizedParameters):
     """Of an ICA fit."""
 
-    max_iterations: int = Field(1000, ge=1, description="Of the fixed-point iteration.")
+    max_iterations: int = Field(default=1000, ge=1, description="Of the fixed-point iteration.")
 
 
 class Ica(DirectMethod[IcaParameters]):

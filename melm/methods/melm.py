@@ -58,7 +58,7 @@ class MelmParameters(Parameters):
 
     n_components: int = Field(default=2, ge=1, description=TEXTS["n_components"])
     gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(  # type: ignore[assignment]
-        1.0, description=TEXTS["gamma"]
+        default=1.0, description=TEXTS["gamma"]
     )
     n_starts: int = Field(default=16, ge=1, description=TEXTS["n_starts"])
     covariance: Literal["ledoit_wolf", "empirical"] = Field(default="ledoit_wolf", description=TEXTS["covariance"])

@@ -20,7 +20,7 @@ MAX_ROWS = 5_000  # every step compares all pairs: minutes here, and hours not f
 class NcaParameters(StandardizedParameters):
     """Of a neighborhood components analysis."""
 
-    max_iterations: int = Field(100, ge=1, description="Of the optimizer.")
+    max_iterations: int = Field(default=100, ge=1, description="Of the optimizer.")
 
 
 class Nca(DirectMethod[NcaParameters]):

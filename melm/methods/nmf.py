@@ -14,7 +14,7 @@ from melm.typing import Array
 class NmfParameters(Parameters):
     """Of a non-negative matrix factorization."""
 
-    max_iterations: int = Field(1000, ge=1, description="Of coordinate descent.")
+    max_iterations: int = Field(default=1000, ge=1, description="Of coordinate descent.")
 
 
 class Nmf(DirectMethod[NmfParameters]):
