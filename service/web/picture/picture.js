@@ -171,7 +171,7 @@ export class Picture {
     const { stage } = this;
     const rows = indexes.map((index) => stage.cloud.rows[index]).filter((row) => row >= 0);
     const each = `rows:${rows.join(",")}`;
-    const corners = () => outline.flatMap((pixel) => stage.toPlace(pixel).map((value) => Number(value.toPrecision(4))));
+    const corners = () => outline.flatMap((pixel) => stage.toPlace(pixel).map((value) => Number(value.toPrecision(6))));
     const isLong = each.length > LONGEST && outline && stage instanceof Flat;
     this.selection.choose(rows, words, isLong ? `area:${this.turning?.told ?? ""}:${corners().join(",")}` : each);
   }

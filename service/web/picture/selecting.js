@@ -4,7 +4,7 @@ import { svg } from "../element.js";
 import { isInside } from "./selection.js";
 
 const STILL = 4; // pixels: less than that is a click
-const CORNERS = 60; // of a lasso, which an address has to hold
+const CORNERS = 48; // of a lasso, which an address has to hold
 export const TOOLS = { move: "Move", box: "Box", lasso: "Lasso" };
 
 export class Selecting {
