@@ -17,8 +17,7 @@ from starlette.datastructures import QueryParams
 from melm.command.local_fit import fit_locally
 from melm.model import Model
 from melm.model import file as model_file
-from melm.tables.options import ENCODINGS
-from melm.tables.options import ReadOptions
+from melm.tables.options import ENCODINGS, ReadOptions
 from service import submission
 from service.dependencies import get_wait_seconds
 from service.errors import RequestError
