@@ -54,7 +54,10 @@ def test_tables_are_enough_for_all_that_is_done_here(folder: Path) -> None:
         ("fit", "iris.csv", *quick),
         ("predict", "lda.npz", "iris.csv", "--target", "species"),
         ("transform", "lda.npz", "iris.csv", "--target", "species"),
+        ("predict", "lda.npz", "iris.csv", "--target", "species", "--probabilities", "--log-density"),
         ("score", "lda.npz", "iris.csv", "--target", "species"),
+        ("compare", "iris.csv", "--target", "species", "--methods", "pca,lda", "--folds", "0"),
+        ("report", "lda.npz"),
         ("inspect", "iris.csv", "--json"),
         ("plot", "lda.npz", "--output", "plot.svg"),
         ("show", "lda.npz"),
@@ -72,7 +75,13 @@ def test_client_and_tables_are_enough_to_ask_a_service(folder: Path, arguments: 
 
 
 def test_the_core_shows_and_draws_models(folder: Path) -> None:
-    for arguments in (("show", "model.npz"), ("plot", "model.npz", "--output", "plot.svg"), ("--help",)):
+    for arguments in (
+        ("show", "model.npz"),
+        ("plot", "model.npz", "--output", "plot.svg"),
+        ("report", "model.npz"),
+        ("methods", "melm"),
+        ("--help",),
+    ):
         code, said = melm(folder, [*CLIENT, *TABLES, *SERVICE], *arguments)
         assert code == ExitCode.DONE, said
 
