@@ -116,6 +116,15 @@ def test_tables_in_memory(kind: str) -> None:
     }
 
 
+def test_the_index_of_a_data_frame_is_no_column() -> None:
+    """As it is left by a sample or by a split into training and test rows."""
+    shuffled = frame().assign(mixed=["x", 2, None]).loc[[2, 0, 1]]
+    found = arrow.from_frame(shuffled)
+    assert found.names == tuple(shuffled.columns)
+    assert found.cells("number") == [3, 1, None]
+    assert found.cells("mixed") == [None, "x", "2"]
+
+
 def test_polars_has_categories_of_its_own() -> None:
     found = arrow.from_frame(pl.DataFrame({"kind": pl.Series(["b", None, "a"], dtype=pl.Enum(["b", "a"]))}))
     assert found.cells("kind") == ["b", None, "a"]
