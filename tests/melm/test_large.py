@@ -15,7 +15,7 @@ from melm.data.labeled import Labeled
 from melm.methods import METHODS, plan_fit, run_unit
 from melm.model import file as model_file
 from melm.objective.divergence import WhitenedDivergence
-from melm.objective.potential import transform
+from melm.objective.potential import tiles
 from melm.objective.potential.transform import Nonuniform, Separable
 from melm.plan import Result, Stage, run_plan
 from melm.search import sample
@@ -80,7 +80,7 @@ def test_an_evaluation_needs_at_most_half_of_the_data_beside_its_copy(
     dtype: type[np.floating], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 2**17)
-    monkeypatch.setattr(transform, "BLOCK_ROWS", 2**13)
+    monkeypatch.setattr(tiles, "BLOCK_ROWS", 2**13)
     X, y = blobs(1.0, 120_000, 30)
     X = X.astype(dtype)
     tracemalloc.start()

@@ -55,7 +55,8 @@ def test_sums_over_frequencies(modes: Modes, n_spectra: int) -> None:
     rows = rows_of_classes(len(modes))
     generator = np.random.default_rng(2)
     shape = (n_spectra, 2, *damping(modes).shape)
-    spectra: Spectrum = damping(modes) ** 2 * (generator.standard_normal(shape) + 1j * generator.standard_normal(shape))
+    noise = generator.standard_normal(shape) + 1j * generator.standard_normal(shape)
+    spectra = (damping(modes) ** 2 * noise).astype(np.complex128)
     found = np.concatenate([sums for _, sums in on_tiles(rows, modes).backward(1, spectra)])
     terms = zip(rows[1:], spectra.swapaxes(0, 1), strict=True)
     expected = [np.tensordot(waves(own, modes), s, (range(1, s.ndim), range(1, s.ndim))).real for own, s in terms]
