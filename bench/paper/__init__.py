@@ -1,1 +1,1 @@
-"""The paper's comparison, run anew: `make paper`."""
+"""The paper's comparison, repeated: `make paper`."""

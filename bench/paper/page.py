@@ -55,6 +55,7 @@ def summary(results: Results) -> str:
         tuned = {name: mean for name, mean in means.items() if name.startswith(f"{MELM.method} ")}
         others = {name: mean for name, mean in means.items() if name.split()[0] != MELM.method}
         shuffled = _means(results, table, MELM.name, "shuffled")
+        of_default = _means(results, table, PATH.name, "shuffled")
         if MELM.name not in means or not others or not shuffled:
             continue
         published = float(np.mean([PUBLISHED[table][MELM.method][name] for name in results.data_sets]))
@@ -64,7 +65,9 @@ def summary(results: Results) -> str:
             + "".join(f", {name} {number(mean)}" for name, mean in tuned.items())
             + f"; the best other method, {best_other}, {number(others[best_other])}"
             + (f"; NCA {number(others['nca'])}" if "nca" in others else "")
-            + f"; the paper's MELM {number(published)}. With shuffled labels MELM has {number(np.mean(shuffled))}.\n"
+            + f"; the paper's MELM {number(published)}. With shuffled labels MELM has {number(np.mean(shuffled))}"
+            + (f", the default {number(np.mean(of_default))}" if len(of_default) == len(shuffled) else "")
+            + ".\n"
         )
     return "".join(lines)
 

@@ -148,5 +148,5 @@ class Picture(Task):
 
 
 def _labeled(data: DataSet, labels: Labels) -> Codes:
-    """The labels, or as many of each dealt out anew: nothing is left to be found."""
+    """The labels, or as many of each in another order: nothing is left to be found."""
     return data.codes if labels == "true" else np.random.default_rng(SHUFFLE_SEED).permutation(data.codes)

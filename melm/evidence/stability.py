@@ -1,4 +1,4 @@
-"""Would other rows have given the same projection? Answers from fits to rows drawn anew."""
+"""Would other rows have given the same projection? Answers from fits to bootstrap samples."""
 
 from __future__ import annotations
 

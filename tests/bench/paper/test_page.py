@@ -107,3 +107,6 @@ def test_the_summary_has_only_means_over_all_data_sets() -> None:
     (line,) = page.summary(Results([*lines, *shuffled])).splitlines()
     assert "MELM .900, melm gamma chosen .800; the best other method, pca, .700;" in line
     assert "With shuffled labels MELM has .500." in line
+    default = [replace(line, entrant="melm regularization=path") for line in shuffled]
+    (line,) = page.summary(Results([*lines, *shuffled, *default])).splitlines()
+    assert "With shuffled labels MELM has .500, the default .500." in line
