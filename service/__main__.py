@@ -20,7 +20,7 @@ from service.settings import ServiceSettings
 from worker.store.errors import SettingsError
 
 SHUTDOWN_SECONDS = 5  # waiting and streaming clients come back by themselves
-# Of several processes, one that gives no sign for so long is killed. It gives none while it imports its modules, 
+# Of several processes, one that gives no sign for so long is killed. It gives none while it imports its modules,
 # which takes half a minute on a busy machine.
 HEALTH_SECONDS = 60
 
