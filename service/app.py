@@ -87,6 +87,7 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
         summary="Projections that people can look at.",
         description=DESCRIPTION,
         root_path=settings.root_path,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -113,6 +114,7 @@ def create_app(store: Engine, dispatcher: Dispatcher, settings: ServiceSettings)
     memory = Memory(settings.max_bytes_in_flight, store.connection.has_many_tenants)
     app.add_middleware(Observation, metrics, log, memory)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    app.add_route("/openapi.json", openapi.endpoint(app), include_in_schema=False)
     return app
 
 

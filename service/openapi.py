@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import yaml
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
@@ -80,6 +83,12 @@ def document(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         app.openapi_schema = build(app)
     return app.openapi_schema
+
+
+def endpoint(app: FastAPI) -> Callable[[Request], Response]:
+    """The document as an answer. It is written once: to write it takes milliseconds, and everybody may ask for it."""
+    content = cache(lambda: json.dumps(app.openapi()).encode())
+    return lambda request: Response(content(), media_type="application/json")
 
 
 def build(app: FastAPI) -> dict[str, Any]:
