@@ -19,6 +19,7 @@ from melm.plan import (
     Resamples,
     Result,
     RowsLost,
+    Sampled,
     Shuffle,
     Stage,
     Unit,
@@ -179,4 +180,6 @@ def progress_bar(callback: Callback | None) -> Iterator[Callback]:
 def _describe(resample: Resample) -> str:
     if isinstance(resample, Fold):
         return f"fold {resample.index + 1} of {resample.n_folds}"
+    if isinstance(resample, Sampled):
+        return "sample"
     return "permuted labels" if isinstance(resample, Shuffle) else "bootstrap sample"

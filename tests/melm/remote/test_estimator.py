@@ -23,7 +23,7 @@ from tests.running_service import RunningService
 from tests.service import samples
 
 # How the work is spread over processors, and how it is computed there, is the service's business.
-LOCAL_PARAMETERS = {"n_jobs", "race", "form", "warm_start", "callback", "verbose"}
+LOCAL_PARAMETERS = {"n_jobs", "race", "form", "verbose", "warm_start", "callback"}
 
 # Checks of scikit-learn that cannot apply to an estimator whose work is done elsewhere, each with the reason: none.
 EXCUSED_CHECKS: dict[str, str] = {}
