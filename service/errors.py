@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
-from melm.tables.problem import Fix
+from melm.tables.problem import Fix, in_words
 from worker.store import errors as store
 
 
@@ -35,15 +35,21 @@ class FieldError:
 
     pointer: str
     detail: str
-    fix: str | None = None
+    advice: str | None = None  # where no parameter settles it
     count: int | None = None  # how many equal problems this one stands for, where there are several
     places: tuple[str, ...] | None = None  # pointers to the first of them
     lines: tuple[int, ...] | None = None  # of the file, where the places are in one
-    fixes: tuple[Fix, ...] | None = None  # what `fix` says, as parameters with values
+    fixes: tuple[Fix, ...] = ()  # parameters with values that would settle it
+
+    @property
+    def fix(self) -> str | None:
+        """How to mend it, as a sentence."""
+        return in_words(self.fixes, self.advice)
 
     def as_member(self) -> dict[str, Any]:
-        """The error as it stands in a problem document."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """The error as an entry of a problem document."""
+        members = {**asdict(self), "fix": self.fix, "fixes": [asdict(fix) for fix in self.fixes] or None}
+        return {name: value for name, value in members.items() if value is not None}
 
 
 SHOWN_ERRORS = 100  # a body in which everything is wrong does not get an answer of its own size

@@ -566,11 +566,12 @@ class FieldErrorOut(BaseModel):
 
     pointer: str = Field(description="JSON Pointer into the request.")
     detail: str
-    fix: str | None = Field(default=None, description="How to mend it.")
+    fix: str | None = Field(default=None, description="How to mend it: the fixes and the advice, as one sentence.")
+    advice: str | None = Field(default=None, description="What to do beside the fixes.")
     count: int | None = Field(default=None, description="How many equal problems this one stands for.")
     places: list[str] | None = Field(default=None, description="JSON Pointers to the first of them.")
     lines: list[int] | None = Field(default=None, description="Lines of the file, of the same places.")
-    fixes: list[FixOut] | None = Field(default=None, description="What `fix` says, as parameters with values.")
+    fixes: list[FixOut] | None = Field(default=None, description="Parameters with values that would settle it.")
 
 
 class Problem(BaseModel):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from melm.command.column_roles import kind_lines, role_lines
 from melm.command.output import text
-from melm.command.remedy import as_option
+from melm.command.remedy import as_options
+from melm.tables.problem import Fix
 
 if TYPE_CHECKING:
     from melm.remote import Dataset, FitRecord
@@ -111,8 +112,11 @@ def problem_line(problem: dict[str, Any]) -> str:
     places = [] if problem["column"] is None else [f"column {problem['column']!r}"]
     if problem["lines"]:
         places.append(f"line {problem['lines'][0]}")
-    fixes = [f"{as_option(fix['parameter'], fix['value'])} {fix['purpose']}".rstrip() for fix in problem["fixes"]]
-    said = [problem["detail"], *fixes, *([problem["advice"]] if problem["advice"] else [])]
+    said = [
+        problem["detail"],
+        *as_options(Fix(**fix) for fix in problem["fixes"]),
+        *([problem["advice"]] if problem["advice"] else []),
+    ]
     more = f" ({problem['count']} times)" if problem["count"] > 1 else ""
     return f"{problem['level']}: {', '.join(places)}{': ' if places else ''}{'; '.join(said)}{more}"
 

@@ -1,4 +1,4 @@
-"""What mends a file, in words of the command line: readers name parameters, people here have options."""
+"""What mends a file, as options of the command line that can be typed."""
 
 from __future__ import annotations
 
@@ -8,25 +8,14 @@ from typing import Any
 
 from melm.tables.problem import Fix
 
-WORDS = {
-    'by columns, such as {"age": "numeric"}': "by --columns, such as --columns age=numeric",
-    "send y, or name the label column by ?target=": "name the label column by --target",
-    "delimiter sets it": "--delimiter sets it",
-    "delimiter, where": "--delimiter, where",
-}
 
-
-def as_options(said: str, fixes: Iterable[Fix]) -> str:
-    """A sentence with parameters turned to options, quoted so that they can be typed."""
-    for words, others in WORDS.items():
-        said = said.replace(words, others)
-    for fix in fixes:
-        said = said.replace(str(fix), f"{as_option(fix.parameter, fix.value)} {fix.purpose}".rstrip())
-    return said
+def as_options(fixes: Iterable[Fix]) -> list[str]:
+    """Options that would settle a problem, each with its purpose."""
+    return [f"{as_option(fix.parameter, fix.value)} {fix.purpose}".rstrip() for fix in fixes]
 
 
 def as_option(parameter: str, value: Any) -> str:
-    """A parameter and its value as an option that can be typed."""
+    """A parameter and its value as an option."""
     if isinstance(value, dict):
         return " ".join(f"--{parameter} {shlex.quote(f'{name}={given}')}" for name, given in value.items())
     name = parameter.replace("_", "-")

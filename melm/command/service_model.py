@@ -83,7 +83,7 @@ class ServiceModel:
             return self._model.ask(question, body, media_type, **written(file), **options)
         except Invalid as problem:
             raise file.explain(
-                [FieldError(each.pointer, each.detail, each.fix, fixes=each.fixes) for each in problem.errors]
+                [FieldError(each.pointer, each.detail, each.advice, fixes=each.fixes) for each in problem.errors]
             ) from None
 
 

@@ -112,9 +112,7 @@ class TableFile:
 
     def _describe(self, problem: FieldError) -> str:
         """What is wrong, and the option that would mend it."""
-        return (
-            problem.detail if not problem.fix else f"{problem.detail}; {as_options(problem.fix, problem.fixes or ())}"
-        )
+        return "; ".join([problem.detail, *as_options(problem.fixes), *([problem.advice] if problem.advice else [])])
 
 
 def inspect_here(codec: Codec, content: bytes, options: ReadOptions) -> dict[str, Any]:

@@ -88,7 +88,8 @@ class FieldError:
     pointer: str
     detail: str
     fix: str | None = None
-    fixes: tuple[Fix, ...] = ()  # what `fix` says, as parameters with values
+    fixes: tuple[Fix, ...] = ()  # what `fix` says, as parameters with values,
+    advice: str | None = None  # and what no parameter settles
 
     def __str__(self) -> str:
         return f"{self.detail} ({self.fix})" if self.fix else self.detail
@@ -114,6 +115,7 @@ class Problem(RemoteError):
                 str(each.get("detail", "")),
                 each.get("fix"),
                 tuple(Fix(fix["parameter"], fix["value"], fix["purpose"]) for fix in each.get("fixes") or ()),
+                each.get("advice"),
             )
             for each in document.get("errors") or ()
         ]

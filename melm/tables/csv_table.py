@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from melm.tables.csv_column import Numbers, Text, any_match
-from melm.tables.dialect import Dialect, sniff
+from melm.tables.dialect import DELIMITERS, Dialect, sniff
 from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_open
 from melm.tables.options import ENCODINGS, ReadOptions
 from melm.tables.problem import Fix, Level, Problem, Problems
@@ -279,12 +279,18 @@ class CsvReader:
     def _check_names(self, names: list[str]) -> None:
         self._roles = by_name(self._options.columns, names)
         wanted = [*self._roles, *([] if self._options.target is None else [self._options.target])]
-        written = f" (cells are separated by {self._dialect.delimiter!r}: is that right? delimiter sets it)"
         for name in dict.fromkeys(wanted):
             if name not in names:
                 detail = f"there is no column {name!r}"
-                advice = f"{near_name(name, names)}columns: {', '.join(names[:50])}{written}"
-                self.problems.add(Problem(detail, advice=advice))
+                near = near_name(name, names)
+                advice = f"{near}columns: {', '.join(names[:50])}"
+                self.problems.add(Problem(detail, () if near else (self._other_delimiter,), advice))
+
+    @property
+    def _other_delimiter(self) -> Fix:
+        """What to try where a file does not look as it should."""
+        other = next(each for each in DELIMITERS if each != self._dialect.delimiter)
+        return Fix("delimiter", other, f"where cells are not separated by {self._dialect.delimiter!r}")
 
     @property
     def _missing(self) -> frozenset[str]:
@@ -302,9 +308,9 @@ class CsvReader:
         for number, n_cells in zip(ragged[::2], ragged[1::2], strict=True):
             index = first + number - 1
             detail = f"there are {n_cells} cells, the header has {len(self._columns)}"
-            advice = f"delimiter, where cells are not separated by {self._dialect.delimiter!r}; else mend the row"
             self._kept_before.append(index - len(self._kept_before))
-            self.problems.add(Problem(detail, advice=advice, rows=(index,)), kind="length")
+            problem = Problem(detail, (self._other_delimiter,), "else mend the row", rows=(index,))
+            self.problems.add(problem, kind="length")
         return cells
 
     def _parse_with(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -48,13 +48,17 @@ class Problem:
     @property
     def fix(self) -> str | None:
         """What would settle it, as a sentence that names parameters."""
-        parts = [*map(str, self.fixes), *([] if self.advice is None else [self.advice])]
-        return "; ".join(parts) or None
+        return in_words(self.fixes, self.advice)
 
     def __str__(self) -> str:
         places = [place_of(self.rows[0], self.lines[0] if self.lines else None)] if self.rows else []
         places += [] if self.column is None else [f"column {self.column!r}"]
         return f"{', '.join(places)}: {self.detail}" if places else self.detail
+
+
+def in_words(fixes: Iterable[Fix], advice: str | None) -> str | None:
+    """What would settle a problem, as a sentence that names parameters."""
+    return "; ".join([*map(str, fixes), *([] if advice is None else [advice])]) or None
 
 
 def place_of(row: int, line: int | None = None) -> str:

@@ -150,8 +150,8 @@ def _roles(table: Table, options: ReadOptions, problems: list[Problem]) -> dict[
 
 def _no_target(table: Table, guess: Candidate | None) -> Problem:
     if guess is None:
-        advice = f"send y, or name the label column by ?target=; columns: {', '.join(table.names[:50])}"
-        return Problem("labels are missing", advice=advice, member="y")
+        fixes = (Fix("target", table.names[-1], "where the last column holds the labels"),)
+        return Problem("labels are missing", fixes, f"columns: {', '.join(table.names[:50])}", member="y")
     detail = f"no column is named as the target; {guess.name!r} is the likeliest: {guess.reason}"
     advice = "name another column by target where that is wrong"
     return Problem(detail, (Fix("target", guess.name, "to confirm it"),), advice, guess.name, level=Level.QUESTION)
@@ -267,8 +267,9 @@ def _look_at_features(columns: Sequence[ColumnReading], options: ReadOptions, pr
     """What is odd about the features: none at all, or missing values."""
     features = [column for column in columns if column.role in FEATURES]
     if not features:
-        advice = 'set roles by columns, such as {"age": "numeric"}'
-        problems.append(Problem("no column is a feature", advice=advice))
+        others = [column.name for column in columns if column.role != Role.TARGET]
+        fixes = tuple(Fix("columns", {name: "categorical"}, "to make it a feature") for name in others[:1])
+        problems.append(Problem("no column is a feature", fixes, None if others else "send columns beside the labels"))
     lacking = [column for column in features if column.n_missing]
     if options.missing == "refuse" and not options.drop_missing:
         fixes = (Fix("missing", "impute", "to fill them in"), Fix("drop_missing", True, "to leave these rows out"))
@@ -281,7 +282,7 @@ def _look_at_features(columns: Sequence[ColumnReading], options: ReadOptions, pr
             Fix("drop_missing", True, "to leave these rows out"),
         )
         advice = "numbers take the median there, and categories one of their own"
-        problems.append(Problem(detail, fixes, advice, worst.name, level=Level.WARNING))
+        problems.append(Problem(detail, fixes, advice, level=Level.WARNING))
 
 
 def _columns(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -94,16 +95,22 @@ async def answer(
 ) -> Response:
     """A fit, with how soon to ask again while it goes on."""
     headers = {}
-    detail = None
     if accepted:
         headers["Location"] = f"{request.scope.get('root_path', '')}/v1/fits/{record.id}"
     if record.is_active:
         headers["Retry-After"] = str(min(max(round((record.eta_seconds or 0) / 4), 1), 30))
-    if record.status is Status.QUEUED and not (await run_in_threadpool(context.pulse.health)).workers:
-        detail = "waiting: no worker is alive"
     status = 202 if accepted and record.is_active else 200
+    detail = await run_in_threadpool(status_detail, context, record)
     content = FitOut.of(record, reused=reused, status_detail=detail).model_dump_json()
     return Response(content, status, headers, "application/json")
+
+
+def status_detail(context: Context, record: FitRecord) -> str | None:
+    """What a queued fit waits for. The pulse remembers an outage for a second; a fit that is stored is answered."""
+    with suppress(StoreUnavailable):
+        if record.status is Status.QUEUED and not context.pulse.health().workers:
+            return "waiting: no worker is alive"
+    return None
 
 
 @router.get("", operation_id="listFits", summary="List fits, newest first", responses=problems(422))

@@ -122,7 +122,7 @@ def as_field_error(problem: Problem) -> FieldError:
     part = problem.column if problem.member is None else problem.member
     pointer = "" if part is None else f"/{escape(part)}"
     places = tuple(f"/{row}{pointer}"[:MAX_PLACE] for row in problem.rows) or (pointer,)
-    error = FieldError(places[0], str(problem), problem.fix, lines=problem.lines or None, fixes=problem.fixes or None)
+    error = FieldError(places[0], str(problem), problem.advice, lines=problem.lines or None, fixes=problem.fixes)
     if problem.count == 1:
         return error
     detail = f"{problem} (and {problem.count - 1} more like this)"

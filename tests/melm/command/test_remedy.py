@@ -27,16 +27,4 @@ from melm.tables.problem import Fix
     ],
 )
 def test_a_fix_names_options(fix: Fix, options: str) -> None:
-    assert as_options(str(fix), [fix]) == options
-    assert as_options(f"{fix}; send rows of two classes", [fix]) == f"{options}; send rows of two classes"
-
-
-@pytest.mark.parametrize(
-    ("advice", "options"),
-    [
-        ("delimiter, where cells are not separated by ','", "--delimiter, where cells are not separated by ','"),
-        ("send rows of two classes", "send rows of two classes"),
-    ],
-)
-def test_advice_without_a_parameter(advice: str, options: str) -> None:
-    assert as_options(advice, []) == options
+    assert as_options([fix]) == [options]

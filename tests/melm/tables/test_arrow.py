@@ -135,7 +135,6 @@ def test_polars_has_categories_of_its_own() -> None:
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "unique"),
         (pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"]), "unique|named twice: a"),
-        (pd.DataFrame({"mixed": [1, "x"]}), "mixed"),
         (pa.table({"lists": [[1]]}), "holds list"),
         (pa.table({"things": [{"a": 1}]}), "holds struct"),
         ([1, 2], "Unsupported"),
