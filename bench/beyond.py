@@ -23,7 +23,7 @@ from bench.large import clusters
 from bench.measurement import Measurement
 from melm.data.dask_blocks import BUNDLES
 from melm.data.labeled_blocks import LabeledBlocks
-from melm.data.problem import Everything
+from melm.data.prepared_rows import Everything
 from melm.data.row_blocks import ArrayBlocks, RowBlock, block_rows, block_sizes
 from melm.estimator import MELM
 from melm.objective.beyond import divergence_on
@@ -132,7 +132,7 @@ def of_one_block(quick: bool) -> Iterator[Measurement]:
     X, y = clusters(n_rows, N_FEATURES)
     codes = y.astype(np.int32)
     data = LabeledBlocks.of(ArrayBlocks(X, codes, block_sizes(n_rows, N_FEATURES)), np.arange(2), None, 0)
-    problem = data.problem("ledoit_wolf")
+    prepared = data.prepare("ledoit_wolf")
     size = block_rows(N_FEATURES)
     spent: list[float] = []
     sent: list[int] = []
@@ -150,10 +150,10 @@ def of_one_block(quick: bool) -> Iterator[Measurement]:
             return part
 
     V = MELM(n_starts=1, regularization=None, random_state=0).fit(X[:20_000], y[:20_000]).projection_
-    one = replace(problem, everything=Everything(OneBlock(), [n // (n_rows // size) for n in problem.counts]))
+    one = replace(prepared, everything=Everything(OneBlock(), [n // (n_rows // size) for n in prepared.counts]))
     objective = divergence_on(one, 2, 1.0, "auto")
     for _ in range(2 if quick else 10):
-        objective.value_and_gradient(problem.to_whitened(V))
+        objective.value_and_gradient(prepared.to_whitened(V))
     rounds = [sum(spent[i : i + 2]) for i in range(0, len(spent), 2)]
     evaluation, bytes_sent = median(rounds), max(sent)
     n_blocks, n_cores, n_evaluations = -(-100_000_000 // size), 20, 30

@@ -59,8 +59,8 @@ def fits(quick: bool) -> Iterator[Measurement]:
     _, few = timed_fit(10_000)
     fitted, many = timed_fit(largest)
     X, y = clusters(largest)
-    problem = Labeled.check(X, y).problem("ledoit_wolf")
-    objective, V = WhitenedDivergence(problem, 2), problem.to_whitened(fitted.projection_)
+    prepared = Labeled.check(X, y).prepare("ledoit_wolf")
+    objective, V = WhitenedDivergence(prepared, 2), prepared.to_whitened(fitted.projection_)
     began = time.process_time()
     for _ in range(5):
         objective.value_and_gradient(V)

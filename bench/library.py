@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.measurement import Measurement, best_seconds
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.data.rows import equal_shares
 from melm.estimator import MELM
 from melm.objective.divergence import WhitenedDivergence
@@ -49,7 +49,7 @@ def evaluation(quick: bool) -> Iterator[Measurement]:
     seconds = {}
     for n_rows in (10_000, largest):
         X, y = two_classes(n_rows, 30)
-        objective = WhitenedDivergence(Problem.prepare(X, y, 2, "ledoit_wolf"), 2)
+        objective = WhitenedDivergence(PreparedRows.prepare(X, y, 2, "ledoit_wolf"), 2)
         seconds[n_rows] = best_seconds(lambda: objective.value_and_gradient(V))  # noqa: B023 - called at once
     Z = X @ V
     passes = best_seconds(lambda: (X @ V, X.T @ Z))
@@ -91,8 +91,8 @@ def against_published_gradient() -> Iterator[Measurement]:
     by them. (Covariances are given here; that code estimates them again in every call.)
     """
     X, y = two_classes(1000, 60)
-    problem = Problem.prepare(X, y, 2, "ledoit_wolf")
-    objective = WhitenedDivergence(problem, 2)
+    prepared = PreparedRows.prepare(X, y, 2, "ledoit_wolf")
+    objective = WhitenedDivergence(prepared, 2)
     V = np.linalg.qr(np.random.default_rng(1).standard_normal((60, 2)))[0]
     classes = [X[y == 0], X[y == 1]]
     H = [np.cov(rows.T, bias=True) for rows in classes]
@@ -147,12 +147,12 @@ import numpy as np
 from bench.library import two_classes
 from bench.measurement import peak_bytes
 from melm.objective.divergence import WhitenedDivergence
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 X, y = two_classes({n_rows}, 30)
 V = np.linalg.qr(np.random.default_rng(1).standard_normal((30, 2)))[0]
-WhitenedDivergence(Problem.prepare(X[:1000], y[:1000], 2, "ledoit_wolf"), 2, form="spectral").value_and_gradient(V)
+WhitenedDivergence(PreparedRows.prepare(X[:1000], y[:1000], 2, "ledoit_wolf"), 2, form="spectral").value_and_gradient(V)
 before = peak_bytes()
-WhitenedDivergence(Problem.prepare(X, y, 2, "ledoit_wolf"), 2).value_and_gradient(V)
+WhitenedDivergence(PreparedRows.prepare(X, y, 2, "ledoit_wolf"), 2).value_and_gradient(V)
 print((peak_bytes() - before) / X.nbytes)
 """
     share = float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)

@@ -40,7 +40,7 @@ from melm.evidence.resampling import plan_evidence
 from melm.evidence.validation import Validation
 from melm.evidence.verdict import judge_card
 from melm.fitting import GAMMAS, Fitting, SelectStartBy
-from melm.local import Callback, Done, Task, Tasks, progress_bar, run_locally
+from melm.local import Callback, Task, Tasks, UnitResults, progress_bar, run_locally
 from melm.model import Model
 from melm.model import file as model_file
 from melm.model.card import Verdict
@@ -352,12 +352,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         self.model_ = replace(model, card=card.model_copy(update={"verdict": verdict}), held_out=judged.held_out)
         return self
 
-    def _begun(self, work: object) -> tuple[object, Done]:
+    def _begun(self, work: object) -> tuple[object, UnitResults]:
         """What is done of this work: nothing, unless it was cut off and is to be gone on with."""
-        cut_off: tuple[object, Done] = self.__dict__.pop("_cut_off", (None, Done()))
-        return cut_off if self.warm_start and cut_off[0] == work else (work, Done())
+        cut_off: tuple[object, UnitResults] = self.__dict__.pop("_cut_off", (None, UnitResults()))
+        return cut_off if self.warm_start and cut_off[0] == work else (work, UnitResults())
 
-    def _run(self, plan: Plan[T], task: Tasks, X: Matrix, begun: tuple[object, Done]) -> T:
+    def _run(self, plan: Plan[T], task: Tasks, X: Matrix, begun: tuple[object, UnitResults]) -> T:
         n_jobs = None if is_dask(X) else self.n_jobs  # rows of Dask are spread already
         try:
             with (

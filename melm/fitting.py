@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from melm.data.labeled import Labeled
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.density import ClassDensities
 from melm.density.compaction import compact
 from melm.density.projected import Priors, class_densities
@@ -63,15 +63,15 @@ class Fitting:
 
     def plan(self, data: Labeled, resamples: Resamples = (), name: str = "") -> Plan[tuple[Model, list[StartResult]]]:
         """Choose what is to be chosen, run the starts, keep the best, and fit the densities."""
-        problem = self.problem(data, resamples)
-        check_fits(self.search.n_components, problem)
+        prepared = self.prepare(data, resamples)
+        check_fits(self.search.n_components, prepared)
         if self.regularization is not None:
             choice = yield from self.regularization.plan(data, resamples, name)
             return self._regularized(data, choice, resamples), choice.paths
         gamma = yield from within(self._choose_gamma(data, resamples, name), 0, self._share_of_choice())
-        search = self.search.plan(sum(problem.counts), gamma, resamples, name, sum(problem.rows.counts))
+        search = self.search.plan(sum(prepared.counts), gamma, resamples, name, sum(prepared.rows.counts))
         found = yield from within(search, self._share_of_choice(), 1)
-        return self._model(data, problem, gamma, found, resamples), found.in_order()
+        return self._model(data, prepared, gamma, found, resamples), found.in_order()
 
     def run(self, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan."""
@@ -81,16 +81,16 @@ class Fitting:
         """Some units that are alike, with what they need of the data: for any process to run."""
         if self.regularization is not None:
             return self.regularization.task(data, units, should_stop)
-        problem = self.problem(data, units[0].resamples)
-        return partial(self.search.run_together, problem, [unit.arguments for unit in units], should_stop)
+        prepared = self.prepare(data, units[0].resamples)
+        return partial(self.search.run_together, prepared, [unit.arguments for unit in units], should_stop)
 
-    def problem(self, data: Labeled, resamples: Resamples) -> Problem:
+    def prepare(self, data: Labeled, resamples: Resamples) -> PreparedRows:
         """What all starts on these rows share."""
-        return data.problem(self.search.covariance, resamples, self.search.ridge)
+        return data.prepare(self.search.covariance, resamples, self.search.ridge)
 
     def _choose_gamma(self, data: Labeled, resamples: Resamples, name: str) -> Plan[float]:
         """The width with the best balanced accuracy on rows held out of the whole fit, choice of the start included."""
-        rarest = min(self.problem(data, resamples).counts)
+        rarest = min(self.prepare(data, resamples).counts)
         if len(self.gammas) == 1 or rarest < 2:
             return self.gammas[0]
         n_folds = min(GAMMA_FOLDS, rarest)
@@ -119,28 +119,28 @@ class Fitting:
         return n_searches / (1 + n_searches)
 
     def _held_out_score(self, data: Labeled, resamples: Resamples, gamma: float, found: Found) -> float:
-        problem = self.problem(data, resamples)
-        projection = problem.canonical(self._choose(problem, gamma, found).projection)
-        densities = class_densities(problem, projection, gamma, self.priors)
+        prepared = self.prepare(data, resamples)
+        projection = prepared.canonical(self._choose(prepared, gamma, found).projection)
+        densities = class_densities(prepared, projection, gamma, self.priors)
         X, codes = data.held_out(resamples)
-        posteriors = densities.log_posteriors(problem.rows.place(X, projection))
+        posteriors = densities.log_posteriors(prepared.rows.place(X, projection))
         return balanced_accuracy(codes, posteriors.argmax(axis=1), data.held_out_weights(resamples))
 
-    def _choose(self, problem: Problem, gamma: float, found: Found) -> StartResult:
+    def _choose(self, prepared: PreparedRows, gamma: float, found: Found) -> StartResult:
         """The start to keep, by the divergence that raced or by the picture it gives."""
         starts = found.judged()
         if self.select_start_by == "divergence":
             return best_start(starts, [start.divergence for start in starts])
         scores = [
             leave_one_out_balanced_accuracy(
-                class_densities(problem, problem.canonical(start.projection), gamma, self.priors)
+                class_densities(prepared, prepared.canonical(start.projection), gamma, self.priors)
             )
             for start in starts
         ]
         return best_start(starts, scores)
 
-    def _model(self, data: Labeled, problem: Problem, gamma: float, found: Found, resamples: Resamples) -> Model:
-        best = self._choose(problem, gamma, found)
+    def _model(self, data: Labeled, prepared: PreparedRows, gamma: float, found: Found, resamples: Resamples) -> Model:
+        best = self._choose(prepared, gamma, found)
         search = SearchResult(
             seed=self.search.seed,
             best_start=best.index,
@@ -148,16 +148,16 @@ class Fitting:
             stages=[SearchStage(**asdict(stage)) for stage in found.stages],
             n_evaluations=sum(stage.n_evaluations for stage in found.stages),
             n_evaluations_on_all_rows=sum(
-                stage.n_evaluations for stage in found.stages if stage.n_rows == sum(problem.counts)
+                stage.n_evaluations for stage in found.stages if stage.n_rows == sum(prepared.counts)
             ),
         )
-        projection = problem.canonical(best.projection)
-        return assemble("melm", data, problem, projection, problem.rows.center, gamma, self.priors, resamples, search)
+        projection = prepared.canonical(best.projection)
+        return assemble("melm", data, prepared, projection, prepared.rows.center, gamma, self.priors, resamples, search)
 
     def _regularized(self, data: Labeled, choice: Choice, resamples: Resamples) -> Model:
         best = choice.best
-        problem = data.problem(self.search.covariance, resamples, best.ridge, best.n_kept)
-        n_rows, n_evaluations = sum(problem.counts), sum(stage.n_evaluations for stage in choice.stages)
+        prepared = data.prepare(self.search.covariance, resamples, best.ridge, best.n_kept)
+        n_rows, n_evaluations = sum(prepared.counts), sum(stage.n_evaluations for stage in choice.stages)
         search = SearchResult(
             seed=self.search.seed,
             best_start=max(choice.paths, key=lambda path: path.divergence).index,
@@ -167,23 +167,23 @@ class Fitting:
             n_evaluations_on_all_rows=sum(s.n_evaluations for s in choice.stages if s.n_rows == n_rows),
             chosen=describe_choice(choice, data.names(resamples)),
         )
-        projection, center = problem.canonical(choice.projection), problem.rows.center
-        return assemble("melm", data, problem, projection, center, best.gamma, self.priors, resamples, search)
+        projection, center = prepared.canonical(choice.projection), prepared.rows.center
+        return assemble("melm", data, prepared, projection, center, best.gamma, self.priors, resamples, search)
 
 
-def check_dimensions(n_components: int, problem: Problem) -> None:
+def check_dimensions(n_components: int, prepared: PreparedRows) -> None:
     """Do the rows vary in so many dimensions?"""
-    if n_components > problem.n_dimensions:
+    if n_components > prepared.n_dimensions:
         raise ValueError(
             f"n_components={n_components} is larger than the number of dimensions in which the rows vary, "
-            f"{problem.n_dimensions}: constant or dependent features add none."
+            f"{prepared.n_dimensions}: constant or dependent features add none."
         )
 
 
-def check_fits(n_components: int, problem: Problem) -> None:
+def check_fits(n_components: int, prepared: PreparedRows) -> None:
     """Can a projection of this many components be found for these rows at all?"""
-    check_dimensions(n_components, problem)
-    n_rows = sum(problem.counts)
+    check_dimensions(n_components, prepared)
+    n_rows = sum(prepared.counts)
     if n_components > SPECTRAL_COMPONENTS and n_rows > MAX_EXACT_ROWS:
         raise ValueError(
             f"n_components={n_components} has no linear-time form: every evaluation would sum over {n_rows**2:.1e} "
@@ -194,7 +194,7 @@ def check_fits(n_components: int, problem: Problem) -> None:
 def assemble(
     method: str,
     data: Labeled,
-    problem: Problem,
+    prepared: PreparedRows,
     projection: Array,
     offset: Array,
     gamma: float,
@@ -203,24 +203,24 @@ def assemble(
     search: SearchResult | None = None,
 ) -> Model:
     """The model of any method from its linear map: densities and a card."""
-    densities = class_densities(problem, projection, gamma, priors, offset)
+    densities = class_densities(prepared, projection, gamma, priors, offset)
     encoder, feature_names = data.encoder(resamples), data.names(resamples)
     stored = compact(densities)
-    loadings = problem.spread.loadings(projection)
+    loadings = prepared.spread.loadings(projection)
     suspicions = [] if resamples else warn_of_traps(data)
     card = Card(
         method=method,
         gamma=gamma,
         priors=densities.priors.tolist(),
-        data=describe_data(problem, data.classes),
-        reduction=describe_reduction(problem),
-        **describe_projection(problem, projection, loadings, feature_names),
-        **({"columns": None} if encoder is None else describe_columns(problem, projection, loadings, encoder)),
-        in_sample=_in_sample(problem, projection, gamma, densities, in_full=not resamples),
-        density=describe_density(sum(problem.counts), densities, stored),
+        data=describe_data(prepared, data.classes),
+        reduction=describe_reduction(prepared),
+        **describe_projection(prepared, projection, loadings, feature_names),
+        **({"columns": None} if encoder is None else describe_columns(prepared, projection, loadings, encoder)),
+        in_sample=_in_sample(prepared, projection, gamma, densities, in_full=not resamples),
+        density=describe_density(sum(prepared.counts), densities, stored),
         software=describe_software(),
         citation=describe_citation(),
-        warnings=warn(problem, data.classes) + suspicions,
+        warnings=warn(prepared, data.classes) + suspicions,
         search=search,
     )
     return Model(
@@ -238,24 +238,24 @@ def assemble(
 
 
 def _in_sample(
-    problem: Problem, projection: Array, gamma: float, densities: ClassDensities, *, in_full: bool
+    prepared: PreparedRows, projection: Array, gamma: float, densities: ClassDensities, *, in_full: bool
 ) -> Separation | None:
     """The separation of the fitted rows; None where the projection has no density, or too many components to tell.
 
     Not in full, it is the divergence alone: all that is asked of a fit to a resample.
     """
-    V = problem.to_whitened(projection)
+    V = prepared.to_whitened(projection)
     n_components = V.shape[1]
-    affordable = n_components <= SPECTRAL_COMPONENTS or sum(problem.counts) <= MAX_EXACT_ROWS
+    affordable = n_components <= SPECTRAL_COMPONENTS or sum(prepared.counts) <= MAX_EXACT_ROWS
     if not affordable or _are_dependent(V):
         return None
-    log_potentials = divergence_on(problem, n_components, gamma, "auto").log_potentials(V)
+    log_potentials = divergence_on(prepared, n_components, gamma, "auto").log_potentials(V)
     if in_full:
-        if problem.everything is None:
+        if prepared.everything is None:
             accuracy = leave_one_out_balanced_accuracy(densities)
         else:
-            rows = problem.rows.project(problem.rows.from_features(projection))
-            accuracy = sample_balanced_accuracy(densities, rows, problem.counts)
+            rows = prepared.rows.project(prepared.rows.from_features(projection))
+            accuracy = sample_balanced_accuracy(densities, rows, prepared.counts)
         return describe_separation(densities, log_potentials, accuracy)
     return Separation(divergence=divergence_of(log_potentials))
 

@@ -49,7 +49,7 @@ class Progress:
 
 
 @dataclass
-class Done:
+class UnitResults:
     """What the units of a fit have given, by name: another run of the same plan goes on from there."""
 
     results: dict[str, Result] = field(default_factory=dict)
@@ -77,14 +77,14 @@ Callback: TypeAlias = Callable[[Progress], object]
 
 
 def run_locally(
-    plan: Plan[T], task: Tasks, n_jobs: int | None, callback: Callback | None, done: Done | None = None
+    plan: Plan[T], task: Tasks, n_jobs: int | None, callback: Callback | None, done: UnitResults | None = None
 ) -> T:
     """Drive the plan to its end. `task` makes of units that are alike something that another process can run.
 
     When the callback answers True, or at a KeyboardInterrupt, no further unit is run and the plan ends with the best
     so far. Units that are `done` are not run again, and what others give is added; `RowsLost` says where the fit stood.
     """
-    runner = _Runner(task, n_jobs, callback, Done() if done is None else done)
+    runner = _Runner(task, n_jobs, callback, UnitResults() if done is None else done)
     try:
         return run_plan(plan, runner.run_stage)
     except NothingFitted:
@@ -96,7 +96,7 @@ def run_locally(
 
 
 class _Runner:
-    def __init__(self, task: Tasks, n_jobs: int | None, callback: Callback | None, done: Done) -> None:
+    def __init__(self, task: Tasks, n_jobs: int | None, callback: Callback | None, done: UnitResults) -> None:
         self._task, self._n_jobs, self._callback, self._done = task, n_jobs, callback, done
         self._stage: Stage | None = None
         self._best: float | None = None

@@ -160,7 +160,7 @@ OF_SCHEMAS: dict[str, dict[str, Any]] = {
         "unreadable_fits": 0,
         "moving": True,
     },
-    "Problem": {
+    "ProblemDocument": {
         "type": "urn:melm:problem:not-found",
         "title": "Not Found",
         "status": 404,

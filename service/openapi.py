@@ -41,7 +41,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     schemas.RowsByPosition,
     schemas.RowsByName,
     schemas.AliasPut,
-    schemas.Problem,
+    schemas.ProblemDocument,
     *schemas.VARIANTS.values(),
 )
 
@@ -51,7 +51,7 @@ def problems(*statuses: int, keyless: bool = False) -> dict[int | str, dict[str,
     return {
         status: {
             "description": HTTPStatus(status).phrase,
-            "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}}},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="ProblemDocument")}}},
             **({"headers": {"Retry-After": RETRY_AFTER}} if status in (429, 503) else {}),
         }
         for status in sorted({*statuses, *(() if keyless else ALWAYS)})

@@ -12,7 +12,7 @@ from melm.evidence.verdict import with_verdict
 from melm.methods import METHODS
 from melm.model import Model
 from melm.model.card import Card
-from melm.tables.problem import Problem as TableProblem
+from melm.tables.problem import Problem
 from melm.tables.reading import Reading
 from melm.tables.roles import Role
 from worker.store.records import (
@@ -179,7 +179,7 @@ class OddityOut(BaseModel):
     advice: str | None = Field(description="What to do where no parameter settles it.")
 
     @classmethod
-    def of(cls, problem: TableProblem) -> OddityOut:
+    def of(cls, problem: Problem) -> OddityOut:
         """What a client sees of a problem."""
         fixes = [FixOut(**vars(fix)) for fix in problem.fixes]
         return cls(**{**vars(problem), "level": problem.level.value, "fixes": fixes})
@@ -333,7 +333,7 @@ def ask_for(name: str) -> type[FitAsk]:
 VARIANTS = {name: ask_for(name) for name in METHODS}
 
 
-class Progress(BaseModel):
+class ProgressOut(BaseModel):
     """How far a fit has come."""
 
     phase: Literal["search", "evidence"] | None = Field(
@@ -357,7 +357,7 @@ class FitOut(ResourceOut):
     params: dict[str, Any]
     validation: dict[str, Any] | None
     permute_labels: int | None = Field(description="The seed of a fit to permuted labels; null of all others.")
-    progress: Progress
+    progress: ProgressOut
     n_fits: int = Field(description="How often the whole fit is run at the most, validation included: what it costs.")
     n_units: int | None = Field(description="Units of work, about, validation included; null of fits of 0.1.")
     estimated_seconds: float | None = Field(description="How long one core would work on them, about.")
@@ -372,7 +372,7 @@ class FitOut(ResourceOut):
     @classmethod
     def of(cls, record: FitRecord, *, reused: bool = False, status_detail: str | None = None) -> FitOut:
         """What a client sees of a record."""
-        progress = {name: getattr(record, name) for name in Progress.model_fields}
+        progress = {name: getattr(record, name) for name in ProgressOut.model_fields}
         validation = Validation(**record.validation) if record.validation else None
         n_fits = validation.n_fits(validation.folds * validation.repeats) if validation else 1
         extra = {"progress": progress, "n_fits": n_fits, "reused": reused, "status_detail": status_detail}
@@ -574,7 +574,7 @@ class FieldErrorOut(BaseModel):
     fixes: list[FixOut] | None = Field(default=None, description="Parameters with values that would settle it.")
 
 
-class Problem(BaseModel):
+class ProblemDocument(BaseModel):
     """Why a request was not answered (RFC 9457)."""
 
     model_config = ConfigDict(extra="allow")

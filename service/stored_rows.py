@@ -13,9 +13,9 @@ import numpy.typing as npt
 from melm.tables.roles import Role
 from melm.tables.table import Table
 from melm.tables.times import as_iso
+from melm.typing import AnyArray
 from service.errors import FieldError, Invalid
-from service.intake.formats import CODECS, Answer, npy
-from service.intake.formats.table import Array
+from service.intake.formats import CODECS, NamedArrays, npy
 from worker.store.datasets import Codes, Datasets
 from worker.store.records import DatasetRecord
 from worker.store.table_part import TablePart
@@ -33,12 +33,12 @@ MEDIA_TYPES = [JSON, CSV, ARROW, NPZ]
 
 
 @dataclass(frozen=True)
-class Column:
+class StoredColumn:
     """Values of a column, None where missing."""
 
     name: str
     role: str
-    values: Array  # (m,): numbers, or objects
+    values: AnyArray  # (m,): numbers, or objects
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class RowsPage:
 
     record: DatasetRecord
     row_numbers: npt.NDArray[np.intp]  # (m,), counted from 0 in the order of upload
-    X: Array  # (m, p), the columns of numbers
+    X: AnyArray  # (m, p), the columns of numbers
     codes: Codes  # (m, q), of the columns of text
-    y: Array  # (m,)
+    y: AnyArray  # (m,)
     part: TablePart | None  # of these rows
     info: Table | None  # of these rows: columns that are shown and no more
     next_offset: int | None
@@ -64,33 +64,37 @@ class RowsPage:
         """The columns of X."""
         return [name for name in self.feature_names if name not in self.record.text_names]
 
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[StoredColumn]:
         """All columns that are stored, in the order of the table that they came from."""
         described = self.record.columns or []
         place = {column.name: index for index, column in enumerate(described)}
         names = {column.role: column.name for column in described}
         found = [
-            Column(name, Role.TIME, _as_times(self.X[:, index]))
+            StoredColumn(name, Role.TIME, _as_times(self.X[:, index]))
             if self.part is not None and name in self.part.time_names
-            else Column(name, Role.NUMERIC, _as_written(self.X[:, index]))
+            else StoredColumn(name, Role.NUMERIC, _as_written(self.X[:, index]))
             for index, name in enumerate(self.number_names)
         ]
         if self.part is not None:
             found += [
-                Column(name, Role.CATEGORICAL, np.array([*values, None], object)[self.codes[:, index]])
+                StoredColumn(name, Role.CATEGORICAL, np.array([*values, None], object)[self.codes[:, index]])
                 for index, (name, values) in enumerate(zip(self.part.text_names, self.part.categories, strict=True))
             ]
             if self.part.ids is not None:
-                found.append(Column(self.part.id_name or "id", Role.ID, self.part.ids))
+                found.append(StoredColumn(self.part.id_name or "id", Role.ID, self.part.ids))
             if self.part.weights is not None:
-                found.append(Column(names.get(Role.WEIGHT, "weight"), Role.WEIGHT, _as_written(self.part.weights)))
+                found.append(
+                    StoredColumn(names.get(Role.WEIGHT, "weight"), Role.WEIGHT, _as_written(self.part.weights))
+                )
             if self.part.groups is not None:
-                found.append(Column(names.get(Role.GROUP, "group"), Role.GROUP, self.part.groups))
+                found.append(StoredColumn(names.get(Role.GROUP, "group"), Role.GROUP, self.part.groups))
         if self.info is not None:
-            found += [Column(name, Role.INFO, _as_shown(self.info, name)) for name in self.info.names]
+            found += [StoredColumn(name, Role.INFO, _as_shown(self.info, name)) for name in self.info.names]
         order = {name: index for index, name in enumerate(self.feature_names)}
         found.sort(key=lambda column: (place.get(column.name, len(place)), order.get(column.name, len(order))))
-        target = Column(names.get(Role.TARGET) or _free_name({column.name for column in found}), Role.TARGET, self.y)
+        target = StoredColumn(
+            names.get(Role.TARGET) or _free_name({column.name for column in found}), Role.TARGET, self.y
+        )
         found.insert(place.get(target.name, len(found)), target)
         return found
 
@@ -166,7 +170,7 @@ def encode(page: RowsPage, media_type: str, *, is_raw: bool) -> bytes:
         }
         return msgspec.json.encode(content)
     arrays = {str(index): column.values for index, column in enumerate(columns)}
-    return CODECS[media_type].encode(Answer(arrays, tuple(column.name for column in columns), "", is_raw=is_raw))
+    return CODECS[media_type].encode(NamedArrays(arrays, tuple(column.name for column in columns), "", is_raw=is_raw))
 
 
 def _as_npz(page: RowsPage) -> bytes:
@@ -184,10 +188,10 @@ def _as_npz(page: RowsPage) -> bytes:
             arrays["text"] = np.array([["" if value is None else value for value in values] for values in texts]).T
             arrays["text_names"] = np.array(part.text_names)
         arrays |= {name: array for name, array in (("ids", part.ids), ("groups", part.groups)) if array is not None}
-    return npy.encode_npz(Answer(arrays, (), ""))
+    return npy.encode_npz(NamedArrays(arrays, (), ""))
 
 
-def _as_written(values: Array) -> Array:
+def _as_written(values: AnyArray) -> AnyArray:
     """Numbers as a person would write them: whole where all are, None where missing."""
     missing = np.isnan(values)
     present = values[~missing]
@@ -201,7 +205,7 @@ def _as_written(values: Array) -> Array:
     return column
 
 
-def _as_shown(table: Table, name: str) -> Array:
+def _as_shown(table: Table, name: str) -> AnyArray:
     """Any column as a person would write it."""
     if table.is_text(name):
         return np.array(table.cells(name), object)
@@ -209,7 +213,7 @@ def _as_shown(table: Table, name: str) -> Array:
     return _as_times(values) if name in table.time_names else _as_written(values)
 
 
-def _as_times(days: Array) -> Array:
+def _as_times(days: AnyArray) -> AnyArray:
     return np.array([None if np.isnan(value) else as_iso(value) for value in days.tolist()], object)
 
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ValidationError
 
 from melm.evidence.validation import Validation
 from melm.methods import METHODS
+from melm.typing import AnyArray
 from service.errors import FieldError, Invalid
 from service.intake.formats import Limits, json
-from service.intake.formats.table import Array
 from service.intake.inspection import check_training_data
 from service.intake.wording import as_field_errors, did_you_mean
 from service.schemas import DEFAULT_METHOD, VARIANTS, FitAsk
@@ -25,11 +25,11 @@ ENVELOPE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 @dataclass(frozen=True)
-class Rows:
+class SubmittedRows:
     """Labeled rows that came along with the body."""
 
-    X: Array
-    y: Array
+    X: AnyArray
+    y: AnyArray
     feature_names: tuple[str, ...] | None
 
 
@@ -38,7 +38,7 @@ class Ask:
     """A parsed body: what is asked for, and the rows where they came along."""
 
     fit: FitAsk
-    rows: Rows | None
+    rows: SubmittedRows | None
 
     @property
     def method(self) -> str:
@@ -65,7 +65,7 @@ def parse(body: bytes, limits: Limits) -> Ask:
         try:
             if "data" in raw and bytes(raw["data"]) != b"null":
                 table = json.decode(bytes(raw["data"]), limits, pointer="/data")
-                rows = Rows(*check_training_data(table, "/data"), table.feature_names)
+                rows = SubmittedRows(*check_training_data(table, "/data"), table.feature_names)
         except Invalid as error:
             errors += error.errors
         members = {name: parse_member(value) for name, value in raw.items() if name != "data"}

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from melm.model import Model
 from melm.tables.table import Table
-from service.intake.formats import Answer, npy
-from service.intake.formats.table import Array
+from melm.typing import AnyArray
+from service.intake.formats import NamedArrays, npy
 from worker.store.datasets import Datasets
 from worker.store.records import DatasetRecord
 
@@ -27,15 +27,15 @@ class TrainingFeatures:
     X: npt.NDArray[np.float32]  # (m, d)
     row_numbers: npt.NDArray[np.intp]  # (m,), in the dataset
     codes: npt.NDArray[np.intp]  # (m,), of the classes
-    center: Array  # (d,)
-    scale: Array  # (d,), zero for constant features
+    center: AnyArray  # (d,)
+    scale: AnyArray  # (d,), zero for constant features
     names: list[str]
 
     def encode(self, media_type: str) -> bytes:
         """The matrix alone as npy, all of it as npz."""
         if media_type == "application/x-npy":
             return npy.write_npy(self.X)
-        arrays: dict[str, Array] = {
+        arrays: dict[str, AnyArray] = {
             "X": self.X,
             "row_numbers": self.row_numbers,
             "codes": self.codes,
@@ -43,7 +43,7 @@ class TrainingFeatures:
             "scale": self.scale,
             "feature_names": np.array(self.names, np.str_),
         }
-        return npy.encode_npz(Answer(arrays, (), ""))
+        return npy.encode_npz(NamedArrays(arrays, (), ""))
 
 
 def read_features(datasets: Datasets, tenant: str, record: DatasetRecord, model: Model) -> TrainingFeatures:
@@ -101,7 +101,7 @@ class Moments:
         self._n_rows = n_rows
 
     @property
-    def scale(self) -> Array:
+    def scale(self) -> AnyArray:
         """Standard deviation of each column, zero where it is constant."""
-        scale: Array = np.where(self._high > self._low, np.sqrt(self._squares / self._n_rows), 0.0)
+        scale: AnyArray = np.where(self._high > self._low, np.sqrt(self._squares / self._n_rows), 0.0)
         return scale

@@ -13,8 +13,7 @@ from melm.methods import METHODS, plan_evidence, plan_model, run_units
 from melm.model import Model
 from melm.model import file as model_file
 from melm.plan import Plan, Result, Unit
-from melm.typing import Matrix
-from worker.engine.library import Array
+from melm.typing import AnyArray, Matrix
 from worker.engine.units import Preview
 from worker.store.labeled_rows import as_labeled
 from worker.store.records import DatasetRecord, FitRecord
@@ -24,7 +23,7 @@ from worker.store.table_part import TablePart
 class MelmLibrary:
     """All methods, by their names."""
 
-    def prepare(self, record: DatasetRecord, X: Matrix, y: Array, part: TablePart | None) -> Labeled:
+    def prepare(self, record: DatasetRecord, X: Matrix, y: AnyArray, part: TablePart | None) -> Labeled:
         """Checked rows, which also keep what was computed from them for the next unit."""
         return as_labeled(record.feature_names, X, y, part)
 

@@ -74,7 +74,7 @@ def _answers(responses: Schema) -> Iterator[tuple[str, str, str]]:
         ]
         yield status, "; ".join(bodies), response["description"]
     if problems:
-        yield ", ".join(problems), kind({"$ref": "Problem"}), "[Errors](http.md#errors) says when."
+        yield ", ".join(problems), kind({"$ref": "ProblemDocument"}), "[Errors](http.md#errors) says when."
 
 
 def schemas(description: Schema) -> str:

@@ -43,16 +43,16 @@ class CommandError(Exception):
 
 
 @dataclass
-class Outcome:
+class CommandResult:
     """How a command ended."""
 
     exit_code: ExitCode = ExitCode.DONE
 
 
 @contextmanager
-def explained() -> Iterator[Outcome]:
+def explained() -> Iterator[CommandResult]:
     """Turn what goes wrong inside into lines on standard error and an exit code."""
-    outcome = Outcome()
+    outcome = CommandResult()
     try:
         yield outcome
         sys.stdout.flush()
@@ -92,9 +92,9 @@ def exit_code_of(error: Exception) -> ExitCode | None:
 def describe(error: Exception) -> str:
     """What is wrong, one problem a line. A service may have said several at once."""
     if "melm.remote" in sys.modules:
-        from melm.remote import Problem
+        from melm.remote import ResponseError
 
-        if isinstance(error, Problem) and error.errors:
+        if isinstance(error, ResponseError) and error.errors:
             return "\n".join(map(str, error.errors))
     return str(error)
 

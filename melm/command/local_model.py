@@ -16,8 +16,8 @@ from melm.model import file as model_file
 
 if TYPE_CHECKING:
     from melm.command.table_file import TableFile
-    from service.intake.formats import Answer
-    from service.intake.rows import Rows
+    from service.intake.formats import NamedArrays
+    from service.intake.rows import ModelRows
     from service.schemas import ModelOut
 
 
@@ -33,14 +33,14 @@ class LocalModel:
 
     def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
         """What the model says to `predict` or `transform` about the rows of a file."""
-        from service.intake.formats import Answer
+        from service.intake.formats import NamedArrays
 
         rows = file.rows(self.model)
         if question == "predict":
-            answer = Answer({"predictions": self.model.predict(rows.X)}, ("prediction",), self.id)
+            answer = NamedArrays({"predictions": self.model.predict(rows.X)}, ("prediction",), self.id)
         else:
             Z = self.model.transform(rows.X)
-            answer = Answer({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), self.id)
+            answer = NamedArrays({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), self.id)
         return self._encode(answer, rows, media_type)
 
     def predict(self, file: TableFile, media_type: str, columns: Columns) -> bytes:
@@ -54,7 +54,7 @@ class LocalModel:
         answer = beside(self.id, predictions, self.model.classes, probabilities, log_density)
         return self._encode(answer, rows, media_type)
 
-    def _encode(self, answer: Answer, rows: Rows, media_type: str) -> bytes:
+    def _encode(self, answer: NamedArrays, rows: ModelRows, media_type: str) -> bytes:
         from service.intake.formats import CODECS
         from service.intake.rows import with_remarks
 

@@ -12,7 +12,7 @@ from melm.command.failure import say
 if TYPE_CHECKING:
     from melm.command.table_file import TableFile
     from melm.typing import AnyArray
-    from service.intake.formats import Answer
+    from service.intake.formats import NamedArrays
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ def say_warnings(warnings: Sequence[str]) -> None:
 
 def beside(
     id: str, predictions: AnyArray, classes: AnyArray, probabilities: AnyArray | None, log_density: AnyArray | None
-) -> Answer:
+) -> NamedArrays:
     """Labels, the probability of each class, and the log density, row by row."""
-    from service.intake.formats import Answer
+    from service.intake.formats import NamedArrays
 
     arrays, columns = {"predictions": predictions}, ["prediction"]
     if probabilities is not None:
@@ -69,7 +69,7 @@ def beside(
     if log_density is not None:
         arrays["log_density"] = log_density
         columns.append("log_density")
-    return Answer(arrays, tuple(columns), id)
+    return NamedArrays(arrays, tuple(columns), id)
 
 
 def open_model(options: argparse.Namespace) -> ModelSource:

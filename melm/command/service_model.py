@@ -10,7 +10,7 @@ from melm.command.model_source import Columns, beside, say_warnings
 from melm.command.table_file import TableFile
 from melm.remote import Client, Invalid, Model
 from melm.remote.arrays import NPZ, read
-from melm.remote.models import Answer
+from melm.remote.models import ModelAnswer
 from melm.remote.table_body import TableBody
 from service.errors import FieldError
 
@@ -77,7 +77,7 @@ class ServiceModel:
         """The card as an HTML document."""
         return self._model.report()
 
-    def _ask(self, question: str, file: TableFile, media_type: str, **options: Any) -> Answer:
+    def _ask(self, question: str, file: TableFile, media_type: str, **options: Any) -> ModelAnswer:
         body = TableBody(file.content, file.media_type)
         try:
             return self._model.ask(question, body, media_type, **written(file), **options)

@@ -14,19 +14,19 @@ from melm.command.remedy import as_options
 from melm.extras import check_extra
 from melm.tables.files import HEAD_BYTES, format_of
 from melm.tables.options import ReadOptions
+from melm.typing import AnyArray
 
 check_extra("tables", "a table in a file")  # before the imports below, which would fail without a word about the extra
 
 # ruff: noqa: E402
 from service.errors import FieldError, Invalid, Malformed
 from service.intake.formats import CODECS, Codec, Limits
-from service.intake.formats.table import Array
 from service.intake.upload import Reception, Upload, read_upload
 
 if TYPE_CHECKING:
     from melm.model import Model
     from melm.remote.datasets import TableOptions
-    from service.intake.rows import Rows
+    from service.intake.rows import ModelRows
 
 UNLIMITED = Limits(sys.maxsize, sys.maxsize, sys.maxsize, are_for_own_files=True, sparse_columns=sys.maxsize)
 ROW_OPTIONS = ("missing", "drop_missing", "unlabeled", "rare_classes", "day_first")
@@ -83,7 +83,7 @@ class TableFile:
         with Client(url) as client:
             return asdict(client.inspect(self.content, **self.options))
 
-    def rows(self, model: Model) -> Rows:
+    def rows(self, model: Model) -> ModelRows:
         """Rows for a model."""
         from service.intake.rows import read_rows
 
@@ -92,7 +92,7 @@ class TableFile:
         except (Invalid, Malformed) as error:
             raise self._explain(error) from None
 
-    def labeled_rows(self, model: Model) -> tuple[Rows, Array]:
+    def labeled_rows(self, model: Model) -> tuple[ModelRows, AnyArray]:
         """Rows on which a model can be scored, and their labels."""
         from service.intake.inspection import check_known_labels
 

@@ -58,9 +58,9 @@ def keys_file(data_dir: Path) -> Path | None:
 def run(options: argparse.Namespace) -> None:
     """Stay until told to stop."""
     check_extra("service", "melm up")
-    from service.operation.supervisor import Plan
+    from service.operation.supervisor import Deployment
     from service.operation.supervisor import run as run_all
 
     keys = keys_file(options.data_dir)
-    if run_all(Plan(options.host, options.port, options.workers, options.data_dir, options.redis_url, keys)):
+    if run_all(Deployment(options.host, options.port, options.workers, options.data_dir, options.redis_url, keys)):
         raise CommandError("the service has stopped", ExitCode.FAILED)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.density.projected import class_densities
 from melm.fitting import GAMMAS
 from melm.typing import Array
@@ -50,8 +50,8 @@ def _train_knn(Z: Array, codes: Codes, n_neighbors: int) -> Classify:
 def _train_kde(Z: Array, codes: Codes, gamma: float) -> Classify:
     """The library's own kernel densities, classes weighted alike."""
     n_components = Z.shape[1]
-    problem = Problem.prepare(Z, codes, int(codes.max()) + 1, "ledoit_wolf")
-    densities = class_densities(problem, np.eye(n_components), gamma, "balanced", offset=np.zeros(n_components))
+    prepared = PreparedRows.prepare(Z, codes, int(codes.max()) + 1, "ledoit_wolf")
+    densities = class_densities(prepared, np.eye(n_components), gamma, "balanced", offset=np.zeros(n_components))
     return densities.most_probable
 
 

@@ -22,7 +22,7 @@ LEAST_ROWS = 4  # of a class: fewer leave no two of them inside nested folds
 
 
 @dataclass(frozen=True)
-class Choice:
+class FoldChoice:
     """What was chosen inside the training rows of one fold."""
 
     parameters: Mapping[str, Any]  # of the projection
@@ -34,7 +34,7 @@ class PipelineScore:
     """Held-out balanced accuracy."""
 
     scores: list[float]  # by fold, repeat after repeat
-    choices: list[Choice]  # by fold
+    choices: list[FoldChoice]  # by fold
     interval: tuple[float, float]  # 95 % confidence, corrected for the training rows that folds share
 
     @property
@@ -89,7 +89,7 @@ class _Pipeline:
     parameters: Mapping[str, Any]
     classifier: ClassifierName
 
-    def choose(self, X: Array, codes: Codes, candidates: list[dict[str, Any]], n_folds: int, seed: int) -> Choice:
+    def choose(self, X: Array, codes: Codes, candidates: list[dict[str, Any]], n_folds: int, seed: int) -> FoldChoice:
         """The candidate and settings with the best mean score over folds of these rows; of equals, the first."""
         settings = GRIDS[self.classifier]
         n_folds = min(n_folds, int(np.bincount(codes).min()))
@@ -98,7 +98,7 @@ class _Pipeline:
             shown, hidden = Fold(index, n_folds, seed).split(codes)
             totals += [self.judge(X, codes, shown, hidden, candidate, settings) for candidate in candidates]
         best, best_settings = np.unravel_index(totals.argmax(), totals.shape)
-        return Choice(candidates[best], settings[best_settings])
+        return FoldChoice(candidates[best], settings[best_settings])
 
     def judge(
         self,

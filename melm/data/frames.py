@@ -15,7 +15,7 @@ from melm.data.labeled import Labeled, check_labels, counted
 from melm.extras import check_extra
 from melm.tables.encoding import Column, Encoder, NumberColumn
 from melm.tables.options import ReadOptions
-from melm.tables.problem import Level, Problem
+from melm.tables.problem import Problem, Severity
 from melm.tables.reading import read_roles
 from melm.tables.roles import Proposal, Role, by_name
 from melm.tables.rows import about_extra, find_columns, names_beyond, shown
@@ -60,7 +60,7 @@ def read_training(
     if reading.errors or found is None:
         raise ValueError(_wording(reading.errors))
     for problem in reading.problems:
-        if problem.level is Level.QUESTION:
+        if problem.level is Severity.QUESTION:
             warnings.warn(f"{problem}. Convert the column to dates first where that is wrong.", stacklevel=4)
     if found.weights is not None and sample_weight is not None:
         raise ValueError("There are two weights of rows: a column with the role of weight, and sample_weight.")

@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from melm.data.covariance import CovarianceKind
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.data.spread import Spread
 from melm.data.taken import canonical
 from melm.plan import Fold, NothingFitted, Resamples, Selection, hold_out, select
@@ -21,7 +21,7 @@ from melm.tables.encoding import Encoder, needs_encoder
 from melm.tables.table import Table
 from melm.typing import Array, Matrix
 
-KEPT_BYTES = 2**28  # of prepared problems
+KEPT_BYTES = 2**28  # of prepared rows
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Tables:
 
 @dataclass
 class Labeled:
-    """Labeled rows, with the problems that were prepared from them and from resamples of them.
+    """Labeled rows, with what was prepared from them and from resamples of them.
 
     Rows of a table with gaps or categories are encoded by what their training rows tell: X is the encoding by all rows,
     and each fold has its own.
@@ -69,7 +69,7 @@ class Labeled:
     id_name: str | None = None  # of the column that names the rows, which is no feature
     weights: Array | None = None  # (n,), how often each row counts, above zero; None where each counts once
     permute_labels: int | None = None  # the seed by which the codes were permuted
-    _problems: OrderedDict[tuple[Resamples, CovarianceKind, float, int | None], Problem] = field(
+    _prepared: OrderedDict[tuple[Resamples, CovarianceKind, float, int | None], PreparedRows] = field(
         default_factory=OrderedDict
     )
     _encoders: dict[Resamples, Encoder] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class Labeled:
             if self.table is not None:
                 encoders[()] = self._encoders[()]  # of all rows; those of folds follow the labels
             self._permuted = replace(
-                self, codes=codes, permute_labels=seed, _problems=OrderedDict(), _encoders=encoders, _permuted=None
+                self, codes=codes, permute_labels=seed, _prepared=OrderedDict(), _encoders=encoders, _permuted=None
             )
         return self._permuted
 
@@ -202,47 +202,49 @@ class Labeled:
             return self.X[rows]
         return encoder.encode(self.table.take(rows))
 
-    def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int | None) -> Problem:
-        """The problem of the rows that the resamples leave. Rows that need no encoding of their own are not copied."""
+    def _prepare(
+        self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int | None
+    ) -> PreparedRows:
+        """The prepared rows that the resamples leave. Rows that need no encoding of their own are not copied."""
         if n_kept is not None:
             return self._screen(covariance, resamples, ridge, n_kept)
         if resamples and self.encoder(resamples) is self.encoder():
             chosen = self._chosen(resamples)
-            return Problem.prepare(
+            return PreparedRows.prepare(
                 self.X, chosen.codes, len(self.classes), covariance, ridge, chosen.rows, self.weights
             )
         X, codes = self.training(resamples)
         weights = self.weights if self.weights is None or not resamples else self.weights[self._chosen(resamples).rows]
-        return Problem.prepare(X, codes, len(self.classes), covariance, ridge, weights=weights)
+        return PreparedRows.prepare(X, codes, len(self.classes), covariance, ridge, weights=weights)
 
-    def _screen(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int) -> Problem:
-        """The problem of the features that separate the classes best one by one, as these rows show them."""
-        everything = self.problem(covariance, resamples, ridge)
+    def _screen(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int) -> PreparedRows:
+        """The rows of the features that separate the classes best one by one, as these rows show them."""
+        everything = self.prepare(covariance, resamples, ridge)
         kept = np.zeros(len(everything.rows.scale), dtype=bool)
         kept[np.argsort(-everything.separations(), kind="stable")[:n_kept]] = True
         X, codes = self.training(resamples)
         weights = self.weights if self.weights is None or not resamples else self.weights[self._chosen(resamples).rows]
-        screened = Problem.prepare(X, codes, len(self.classes), covariance, ridge, weights=weights, kept=kept)
+        screened = PreparedRows.prepare(X, codes, len(self.classes), covariance, ridge, weights=weights, kept=kept)
         return replace(screened, spread=everything.spread)
 
-    def problem(
+    def prepare(
         self, covariance: CovarianceKind, resamples: Resamples = (), ridge: float = 0.0, n_kept: int | None = None
-    ) -> Problem:
-        """The problem of the rows that the resamples leave, prepared once and kept while memory allows.
+    ) -> PreparedRows:
+        """The prepared rows that the resamples leave, prepared once and kept while memory allows.
 
         `n_kept` features stand for all where it is given: those that separate the classes best one by one.
         """
         key = (resamples, covariance, ridge, n_kept)
-        if key not in self._problems:
-            while sum(problem.nbytes for problem in self._problems.values()) > KEPT_BYTES:
-                self._problems.popitem(last=False)
-            self._problems[key] = self._prepare(covariance, resamples, ridge, n_kept)
-        self._problems.move_to_end(key)
-        return self._problems[key]
+        if key not in self._prepared:
+            while sum(prepared.nbytes for prepared in self._prepared.values()) > KEPT_BYTES:
+                self._prepared.popitem(last=False)
+            self._prepared[key] = self._prepare(covariance, resamples, ridge, n_kept)
+        self._prepared.move_to_end(key)
+        return self._prepared[key]
 
     @property
     def spread(self) -> Spread:
-        """Covariance of the features over all rows, which all problems of all rows share."""
+        """Covariance of the features over all rows, which everything prepared from all rows share."""
         return self._whole.spread
 
     @property
@@ -251,11 +253,11 @@ class Labeled:
         return self._whole.separations()
 
     @property
-    def _whole(self) -> Problem:
-        """A problem of all rows and features: one that is prepared already, if there is one."""
-        kinds = [(kind, ridge) for resamples, kind, ridge, n_kept in self._problems if not resamples and n_kept is None]
+    def _whole(self) -> PreparedRows:
+        """All rows and features: what is prepared already, if there is something."""
+        kinds = [(kind, ridge) for resamples, kind, ridge, n_kept in self._prepared if not resamples and n_kept is None]
         kind, ridge = kinds[0] if kinds else ("empirical", 0.0)
-        return self.problem(kind, (), ridge)
+        return self.prepare(kind, (), ridge)
 
 
 def check_labels(y: npt.ArrayLike, weights: Array | None = None) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:

@@ -15,7 +15,7 @@ from melm.data.block_resamples import ResampledBlocks, resample
 from melm.data.blocks import allot
 from melm.data.covariance import CovarianceKind
 from melm.data.labeled import Labeled, Tables
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.data.row_blocks import RowBlock, RowBlocks
 from melm.plan import NothingFitted, Resamples, Sampled, Selection
 from melm.typing import Array, Matrix
@@ -96,11 +96,13 @@ class LabeledBlocks(Labeled):
             raise NothingFitted("A fold leaves no row of some class for training.")
         return found
 
-    def _prepare(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int | None) -> Problem:
+    def _prepare(
+        self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int | None
+    ) -> PreparedRows:
         if n_kept is not None or Sampled() in resamples:
             return super()._prepare(covariance, resamples, ridge, n_kept)
         blocks = ResampledBlocks(self.blocks, resamples, self._shares) if resamples else self.blocks
-        return Problem.of_blocks(blocks, self.moments_of(resamples), covariance, ridge)
+        return PreparedRows.of_blocks(blocks, self.moments_of(resamples), covariance, ridge)
 
     def _select(self, resamples: Resamples, *, holds_out: bool) -> Selection:
         sample = RowBlock(self.X, self.codes.astype(np.int32), self.index)

@@ -16,7 +16,7 @@ from melm.typing import Array, Matrix
 
 
 @dataclass(frozen=True)
-class Rows:
+class StandardizedRows:
     """Standardized rows by class. Constant features are left out: nothing can be learned from them.
 
     Coordinates are the varying features; where these are more than the rows, an orthonormal basis of the row space.
@@ -40,7 +40,7 @@ class Rows:
         chosen: npt.NDArray[np.intp] | None = None,
         weights: Array | None = None,
         kept: npt.NDArray[np.bool_] | None = None,
-    ) -> Rows:
+    ) -> StandardizedRows:
         """Sort the rows of X, or those chosen, by class code and standardize them: the one copy that a fit makes.
 
         `weights` (above zero) are those of the rows of X. Features that are not `kept` are left out like constant ones.
@@ -110,7 +110,7 @@ class Rows:
             total += times(self._exact(block).T, dZ[block])
         return total
 
-    def rounded(self) -> Rows:
+    def rounded(self) -> StandardizedRows:
         """The same rows as float32, and products with them in float32: to some six digits, in half the time."""
         return replace(self, together=self.together.astype(np.float32, copy=False), is_rounded=True)
 

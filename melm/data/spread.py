@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from melm.data.rows import Rows
+from melm.data.rows import StandardizedRows
 from melm.typing import Array
 
 
@@ -15,7 +15,7 @@ from melm.typing import Array
 class Spread:
     """The covariance C of the features as they came, by that of the rows in their own coordinates."""
 
-    rows: Rows
+    rows: StandardizedRows
     total: Array  # (r, r)
 
     def of(self, V: Array) -> Array:

@@ -42,7 +42,7 @@ def merge_blocks(blocks: RowBlocks, projection: Array, offset: Array, S: Array) 
 
 
 @dataclass(frozen=True)
-class Cells:
+class GridCells:
     """Rows of one class by the cell in which they lie."""
 
     places: npt.NDArray[np.int64]  # (m, k), each once
@@ -50,7 +50,7 @@ class Cells:
     sums: Array  # (m, k), of the rows
 
     @classmethod
-    def of(cls, places: npt.NDArray[np.int64], counts: Array, sums: Array) -> Cells:
+    def of(cls, places: npt.NDArray[np.int64], counts: Array, sums: Array) -> GridCells:
         """Those with equal places are one."""
         if len(places) == 0:
             return cls(places, counts, sums)
@@ -59,8 +59,8 @@ class Cells:
         first = np.flatnonzero(np.concatenate([[True], (places[1:] != places[:-1]).any(axis=1)]))
         return cls(places[first], np.add.reduceat(counts[order], first), np.add.reduceat(sums[order], first, axis=0))
 
-    def __add__(self, other: Self) -> Cells:
-        return Cells.of(
+    def __add__(self, other: Self) -> GridCells:
+        return GridCells.of(
             np.concatenate([self.places, other.places]),
             np.concatenate([self.counts, other.counts]),
             np.concatenate([self.sums, other.sums]),
@@ -69,7 +69,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class _CellsByClass:
-    by_class: list[Cells]
+    by_class: list[GridCells]
 
     def __add__(self, other: Self) -> _CellsByClass:
         return _CellsByClass([a + b for a, b in zip(self.by_class, other.by_class, strict=True)])
@@ -80,12 +80,12 @@ def _cells_of_block(block: RowBlock, projection: Array, offset: Array, bases: Ar
     by_class = []
     for code, basis in enumerate(bases):
         own = Z[block.codes == code]
-        by_class.append(Cells.of(np.floor(own @ basis).astype(np.int64), np.ones(len(own)), own))
+        by_class.append(GridCells.of(np.floor(own @ basis).astype(np.int64), np.ones(len(own)), own))
     return _CellsByClass(by_class)
 
 
 def _merge(rows: Array, S: Array, shares: Array) -> tuple[Array, Array]:
     """Means of the rows of each occupied cell, and the share of the rows that it holds."""
     places = np.floor(rows @ whitening_basis(S) / CELL).astype(np.int64)
-    cells = Cells.of(places, shares, shares[:, None] * rows)
+    cells = GridCells.of(places, shares, shares[:, None] * rows)
     return cells.sums / cells.counts[:, None], cells.counts

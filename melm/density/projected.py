@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.data.whitening import lift
 from melm.density import ClassDensities
 from melm.density.compaction import merge_blocks
@@ -22,41 +22,41 @@ SMOOTHING_FLOOR = 1e-10  # of the smallest eigenvalue of a class's correlations 
 
 
 def class_densities(
-    problem: Problem, projection: Array, gamma: float, priors: Priors, offset: Array | None = None
+    prepared: PreparedRows, projection: Array, gamma: float, priors: Priors, offset: Array | None = None
 ) -> ClassDensities:
     """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V.
 
     Where the classes have heavy tails, all kernels are narrower than that, by one factor.
     """
     n_components = projection.shape[1]
-    V = problem.to_whitened(projection)
-    projected = problem.rows.project(problem.rows.from_features(projection))
-    narrowed = narrowing(projected, problem.rows.shares)
+    V = prepared.to_whitened(projection)
+    projected = prepared.rows.project(prepared.rows.from_features(projection))
+    narrowed = narrowing(projected, prepared.rows.shares)
     smoothing = []
-    for size, covariance in zip(problem.sizes, problem.whitening.covariances, strict=True):
+    for size, covariance in zip(prepared.sizes, prepared.whitening.covariances, strict=True):
         S = silverman(size, n_components, gamma * narrowed) ** 2 * V.T @ covariance @ V
         scale = np.sqrt(np.diag(S))
         scale[scale == 0] = 1.0
         smoothing.append(lift(S / np.outer(scale, scale), SMOOTHING_FLOOR)[0] * np.outer(scale, scale))
-    rows, weights = _placed(problem, projected, projection, np.stack(smoothing), offset)
-    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, problem.sizes), weights, narrowed)
+    rows, weights = _placed(prepared, projected, projection, np.stack(smoothing), offset)
+    return ClassDensities(rows, np.stack(smoothing), class_priors(priors, prepared.sizes), weights, narrowed)
 
 
 def _placed(
-    problem: Problem, projected: list[Array], projection: Array, S: Array, offset: Array | None
+    prepared: PreparedRows, projected: list[Array], projection: Array, S: Array, offset: Array | None
 ) -> tuple[list[Array], list[Array] | None]:
     """The projected rows of each class, and what they weigh. Of rows beyond memory, means of small cells.
 
     In three dimensions cells would be too many: there the rows of the sample stand for all.
     """
-    if problem.everything is not None and projection.shape[1] <= MERGED_COMPONENTS:
-        center = problem.rows.center if offset is None else offset
-        merged = merge_blocks(problem.everything.blocks, projection, center, S)
+    if prepared.everything is not None and projection.shape[1] <= MERGED_COMPONENTS:
+        center = prepared.rows.center if offset is None else offset
+        merged = merge_blocks(prepared.everything.blocks, projection, center, S)
         return [rows for rows, _ in merged], [weights for _, weights in merged]
     if offset is not None:
         for Z in projected:
-            Z += (problem.rows.center - offset) @ projection
-    return projected, None if problem.rows.weights is None else problem.rows.shares
+            Z += (prepared.rows.center - offset) @ projection
+    return projected, None if prepared.rows.weights is None else prepared.rows.shares
 
 
 def class_priors(priors: Priors, sizes: Sequence[float]) -> Array:

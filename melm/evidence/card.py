@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.density import ClassDensities
 from melm.density.compaction import CELL
 from melm.density.overlap import overlap
@@ -43,7 +43,7 @@ LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
 
 
 def describe_projection(
-    problem: Problem, projection: Array, loadings: Array, feature_names: Sequence[str] | None
+    prepared: PreparedRows, projection: Array, loadings: Array, feature_names: Sequence[str] | None
 ) -> dict[str, Any]:
     """Which features make up the axes: by standardized weights, because raw entries of V follow the features' scale."""
     listed = strongest(loadings, range(len(loadings)), MAX_LISTED)
@@ -53,15 +53,15 @@ def describe_projection(
     return {
         "features": [f"x{j}" if feature_names is None else feature_names[j] for j in listed],
         "loadings": loadings[listed].tolist(),
-        "axis_correlations": problem.spread.axis_correlations(projection)[listed].tolist(),
+        "axis_correlations": prepared.spread.axis_correlations(projection)[listed].tolist(),
         **more,
     }
 
 
-def describe_columns(problem: Problem, projection: Array, loadings: Array, encoder: Encoder) -> dict[str, Any]:
+def describe_columns(prepared: PreparedRows, projection: Array, loadings: Array, encoder: Encoder) -> dict[str, Any]:
     """The columns of the table from which the features were encoded, each with what its features do together."""
     listed = strongest(loadings, encoder.sources, MAX_LISTED)
-    sources, spread = [encoder.sources[index] for index in listed], problem.spread
+    sources, spread = [encoder.sources[index] for index in listed], prepared.spread
     joint = spread.joint_loadings(projection, sources).tolist()
     correlations = spread.joint_correlations(projection, sources).tolist()
     kinds: dict[str, type[AnyColumn]]
@@ -189,22 +189,22 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def describe_data(problem: Problem, classes: npt.NDArray[Any]) -> Data:
+def describe_data(prepared: PreparedRows, classes: npt.NDArray[Any]) -> Data:
     """The rows that were fitted."""
-    constant = np.flatnonzero(problem.rows.scale == 0).tolist()
+    constant = np.flatnonzero(prepared.rows.scale == 0).tolist()
     return Data(
-        n_rows=sum(problem.counts),
-        n_features=len(problem.rows.scale),
+        n_rows=sum(prepared.counts),
+        n_features=len(prepared.rows.scale),
         classes=classes.tolist(),
-        class_counts=problem.counts,
+        class_counts=prepared.counts,
         constant_features=constant[:MAX_LISTED],
         **({"n_more_constant_features": len(constant) - MAX_LISTED} if len(constant) > MAX_LISTED else {}),
     )
 
 
-def describe_reduction(problem: Problem) -> Reduction | None:
+def describe_reduction(prepared: PreparedRows) -> Reduction | None:
     """What rows and features that are both many were reduced to."""
-    found = problem.reduction
+    found = prepared.reduction
     if found is None:
         return None
     return Reduction(n_directions=found.n_directions, within_share=found.within, between_share=found.between)
@@ -219,10 +219,10 @@ def describe_software() -> Software:
     )
 
 
-def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
+def warn(prepared: PreparedRows, classes: npt.NDArray[Any]) -> list[str]:
     """What a reader of the card should know before trusting it, in words."""
     warnings = []
-    for label, floored, count in zip(classes.tolist(), problem.whitening.floored, problem.counts, strict=True):
+    for label, floored, count in zip(classes.tolist(), prepared.whitening.floored, prepared.counts, strict=True):
         if floored:
             warnings.append(
                 f"Class {label!r} has no spread of its own in some direction; a minimal one was assumed there, and the "
@@ -230,15 +230,15 @@ def warn(problem: Problem, classes: npt.NDArray[Any]) -> list[str]:
             )
         if count < 10:
             warnings.append(f"Class {label!r} has only {count} rows.")
-    if (reduction := problem.reduction) is not None and min(reduction.within, reduction.between) < KEPT:
+    if (reduction := prepared.reduction) is not None and min(reduction.within, reduction.between) < KEPT:
         warnings.append(
             f"The rows were reduced to {reduction.n_directions} directions, which keep {reduction.within:.0%} of the "
             f"variance inside the classes and {reduction.between:.0%} of that between them: what separates the classes "
             "elsewhere was not seen."
         )
-    if problem.n_dimensions > sum(problem.counts) / 10:
+    if prepared.n_dimensions > sum(prepared.counts) / 10:
         warnings.append(
-            f"{problem.n_dimensions} dimensions for {sum(problem.counts)} rows: a projection can separate classes "
+            f"{prepared.n_dimensions} dimensions for {sum(prepared.counts)} rows: a projection can separate classes "
             "of pure noise here. Look at a held-out score."
         )
     return warnings

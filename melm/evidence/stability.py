@@ -8,7 +8,7 @@ import numpy as np
 
 from melm.data.labeled import Labeled
 from melm.model import Model
-from melm.model.card import Cosine, Spread, Stability
+from melm.model.card import BootstrapPercentiles, Cosine, Stability
 from melm.typing import Array
 
 INTERVAL = (2.5, 97.5)  # percentiles
@@ -53,6 +53,6 @@ def _centered(Z: Array) -> Array:
     return centered
 
 
-def _interval(values: list[Array]) -> Spread:
+def _interval(values: list[Array]) -> BootstrapPercentiles:
     low, high = np.percentile(np.stack(values), INTERVAL, axis=0)
-    return Spread(low=low.tolist(), high=high.tolist())
+    return BootstrapPercentiles(low=low.tolist(), high=high.tolist())

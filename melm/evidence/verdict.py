@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from melm.model.card import Card, Label, Level, PermutationTest, ValidationResult, Verdict
+from melm.model.card import Card, Label, PermutationTest, ValidationResult, Verdict, VerdictLevel
 
 # The lowest skill of each degree. Noise is judged by the mean, the others by the lower end of the interval, so that
 # few rows cannot earn a high degree.
@@ -38,13 +38,13 @@ def judge_card(card: Card) -> Verdict:
     validation = card.validation
     if validation is None and card.missing_evidence:
         return Verdict(
-            level=Level.UNKNOWN,
+            level=VerdictLevel.UNKNOWN,
             sentence="This model is not judged on held-out rows yet: the picture alone does not show whether it holds.",
             next="Wait until the fit has ended. Where it has ended early, fit again with validation.",
         )
     if validation is None:
         return Verdict(
-            level=Level.UNKNOWN,
+            level=VerdictLevel.UNKNOWN,
             sentence="This fit was not judged on held-out rows: the picture alone does not show whether it holds.",
             next="Fit again with validation.",
         )
@@ -57,21 +57,21 @@ def judge_card(card: Card) -> Verdict:
     )
 
 
-def _level(validation: ValidationResult, permutation_test: PermutationTest | None) -> Level:
+def _level(validation: ValidationResult, permutation_test: PermutationTest | None) -> VerdictLevel:
     lowest = _skill(validation.interval[0], validation)
     mean = _skill(validation.balanced_accuracy, validation)
     if lowest <= 0 or mean < NEGLIGIBLE_SKILL or _equals_permuted(permutation_test):
-        return Level.NOISE
+        return VerdictLevel.NOISE
     return _level_of(lowest, validation)
 
 
-def _level_of(skill: float, validation: ValidationResult) -> Level:
+def _level_of(skill: float, validation: ValidationResult) -> VerdictLevel:
     """The degree of a skill that is not noise."""
     if skill < PARTIAL_SKILL or _swallowing_class(validation.confusion) is not None:
-        return Level.WEAK
+        return VerdictLevel.WEAK
     if skill < CLEAR_SKILL or min(validation.recall_by_class) < CLEAR_RECALL:
-        return Level.PARTIAL
-    return Level.CLEAR
+        return VerdictLevel.PARTIAL
+    return VerdictLevel.CLEAR
 
 
 def _skill(balanced_accuracy: float, validation: ValidationResult) -> float:
@@ -79,9 +79,9 @@ def _skill(balanced_accuracy: float, validation: ValidationResult) -> float:
     return (balanced_accuracy - chance) / (1 - chance)
 
 
-def _is_uncertain(level: Level, validation: ValidationResult) -> bool:
+def _is_uncertain(level: VerdictLevel, validation: ValidationResult) -> bool:
     """Whether only the width of the interval keeps the fit from a higher degree."""
-    return level is not Level.NOISE and level is not _level_of(
+    return level is not VerdictLevel.NOISE and level is not _level_of(
         _skill(validation.balanced_accuracy, validation), validation
     )
 
@@ -111,7 +111,7 @@ def _swallowing_class(confusion: Sequence[Sequence[int]]) -> int | None:
 
 
 def _sentences(
-    level: Level,
+    level: VerdictLevel,
     card: Card,
     validation: ValidationResult,
     permutation_test: PermutationTest | None,
@@ -122,7 +122,7 @@ def _sentences(
     sentences = []
     if swallowing is not None:
         sentences.append(f"Nearly every new row is predicted as {classes[swallowing]!r}.")
-    if level is Level.NOISE:
+    if level is VerdictLevel.NOISE:
         if _equals_permuted(permutation_test):
             sentences.append("Noise: fits to permuted labels recognize held-out rows as well as this one.")
         elif _may_be_more(validation):
@@ -141,7 +141,7 @@ def _sentences(
     sentences.append(_recognition(classes, validation.recall_by_class))
     sentences += _beside_ceiling(level, card, validation)
     in_sample = card.in_sample
-    if in_sample and level is not Level.NOISE:
+    if in_sample and level is not VerdictLevel.NOISE:
         seen, new = in_sample.leave_one_out_balanced_accuracy, validation.balanced_accuracy
         if seen is not None and seen - new > OPTIMISM:
             sentences.append(
@@ -151,9 +151,9 @@ def _sentences(
 
 
 OPENINGS = {
-    Level.WEAK: "Weak: new rows fall where the picture says a little more often than by chance.",
-    Level.PARTIAL: "Partial: the classes overlap on new rows.",
-    Level.CLEAR: "Clear: new rows fall where the picture says.",
+    VerdictLevel.WEAK: "Weak: new rows fall where the picture says a little more often than by chance.",
+    VerdictLevel.PARTIAL: "Partial: the classes overlap on new rows.",
+    VerdictLevel.CLEAR: "Clear: new rows fall where the picture says.",
 }
 
 
@@ -165,11 +165,11 @@ def _share_of_ceiling(card: Card, validation: ValidationResult) -> float | None:
     return None if highest < NEGLIGIBLE_SKILL else _skill(validation.balanced_accuracy, validation) / highest
 
 
-def _beside_ceiling(level: Level, card: Card, validation: ValidationResult) -> list[str]:
+def _beside_ceiling(level: VerdictLevel, card: Card, validation: ValidationResult) -> list[str]:
     share = _share_of_ceiling(card, validation)
     if share is None or card.ceiling is None:
         return []
-    if level is Level.NOISE:
+    if level is VerdictLevel.NOISE:
         highest = _skill(card.ceiling.balanced_accuracy, validation)
         if highest < PARTIAL_SKILL:
             return []
@@ -194,20 +194,20 @@ def _recognition(classes: Sequence[Label], recalls: Sequence[float]) -> str:
     )
 
 
-def _advice(level: Level, card: Card, validation: ValidationResult) -> str:
+def _advice(level: VerdictLevel, card: Card, validation: ValidationResult) -> str:
     data = card.data
     fewest = min(data.class_counts)
-    if level is not Level.CLEAR and fewest < FEW_ROWS:
+    if level is not VerdictLevel.CLEAR and fewest < FEW_ROWS:
         label = data.classes[data.class_counts.index(fewest)]
         return f"Collect more rows of {label!r}: with {fewest} of them, little can be said."
     share = _share_of_ceiling(card, validation)
-    if level is Level.NOISE and _may_be_more(validation) and not _equals_permuted(card.permutation_test):
+    if level is VerdictLevel.NOISE and _may_be_more(validation) and not _equals_permuted(card.permutation_test):
         return "Validate with more folds or repeats, or collect more rows."
-    if level is Level.NOISE:
+    if level is VerdictLevel.NOISE:
         return "Do not read the picture. Try fewer columns, more rows, or other measurements."
-    if level is not Level.CLEAR and share is not None and share < HEADROOM:
+    if level is not VerdictLevel.CLEAR and share is not None and share < HEADROOM:
         return "The columns hold more than this picture shows: try more components, or compare with another method."
-    if level is Level.CLEAR:
+    if level is VerdictLevel.CLEAR:
         return "Look at which features make up the axes, and check that none of them gives the class away."
     if _is_uncertain(level, validation):
         return "Validate with more folds or repeats, or collect more rows."

@@ -16,7 +16,7 @@ from melm.data.axes import orient
 from melm.data.block_moments import FeatureMoments
 from melm.data.labeled import Labeled
 from melm.data.labeled_blocks import LabeledBlocks
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.data.row_space import RowSpace
 from melm.data.taken import ScaledRows, Taken
 from melm.density.projected import class_priors
@@ -147,16 +147,16 @@ class DirectMethod(Method[D]):
             raise ValueError(f"{self.title} takes no weights of rows; melm does.")
         if isinstance(data, LabeledBlocks) and not self.takes_blocks:
             raise ValueError(f"{self.title} needs all rows in memory: it takes more of them than sums.")
-        problem = data.problem(parameters.covariance, resamples)
-        class_priors(parameters.priors, problem.sizes)
-        self.check(problem, parameters)
+        prepared = data.prepare(parameters.covariance, resamples)
+        class_priors(parameters.priors, prepared.sizes)
+        self.check(prepared, parameters)
         (result,) = yield Stage("projection", [Unit(f"{name}projection", {}, resamples)])
         if result is None:
             raise NothingFitted(f"The projection by {self.title} gave no result.")
         model = assemble(
             self.name,
             data,
-            problem,
+            prepared,
             result["projection"],
             result["offset"],
             parameters.gamma,
@@ -201,12 +201,12 @@ class DirectMethod(Method[D]):
         """The linear map for rows beyond memory, where `takes_blocks`."""
         raise NotImplementedError
 
-    def check(self, problem: Problem, parameters: D) -> None:
+    def check(self, prepared: PreparedRows, parameters: D) -> None:
         """Raise ValueError, before any work is done, where the method cannot fit these rows as the parameters ask."""
-        if self.depends_on_axes and problem.rows.is_sparse:
+        if self.depends_on_axes and prepared.rows.is_sparse:
             raise ValueError(f"{self.title} takes dense rows only, and would fill these sparse ones.")
         if isinstance(parameters, Parameters):
-            check_dimensions(parameters.n_components, problem)
+            check_dimensions(parameters.n_components, prepared)
 
 
 class MomentMethod(DirectMethod[D]):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from melm.data.axes import orient
 from melm.data.labeled_blocks import LabeledBlocks
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.plan import Resamples
 from melm.typing import Matrix
@@ -40,34 +40,34 @@ class Lda(DirectMethod[LdaParameters]):
     takes_blocks = True
     Parameters = LdaParameters
 
-    def check(self, problem: Problem, parameters: LdaParameters) -> None:
-        n_classes = len(problem.rows.counts)
-        most = min(n_classes - 1, problem.n_dimensions)
+    def check(self, prepared: PreparedRows, parameters: LdaParameters) -> None:
+        n_classes = len(prepared.rows.counts)
+        most = min(n_classes - 1, prepared.n_dimensions)
         if parameters.n_components is not None and parameters.n_components > most:
             raise ValueError(
-                f"Linear discriminant analysis of {n_classes} classes in {problem.n_dimensions} dimensions has at most "
-                f"{most} components, got n_components={parameters.n_components}."
+                f"Linear discriminant analysis of {n_classes} classes in {prepared.n_dimensions} dimensions has at "
+                f"most {most} components, got n_components={parameters.n_components}."
             )
 
     def _project_standardized(self, X: Matrix, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
         return self.project(X, codes, parameters)  # which does not depend on the scale of the features
 
     def project(self, X: Matrix, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
-        return _discriminants(Problem.prepare(X, codes, int(codes.max()) + 1, parameters.covariance), parameters)
+        return _discriminants(PreparedRows.prepare(X, codes, int(codes.max()) + 1, parameters.covariance), parameters)
 
     def project_blocks(
         self, data: LabeledBlocks, resamples: Resamples, parameters: LdaParameters, standardized: bool
     ) -> LinearMap:
-        return _discriminants(data.problem(parameters.covariance, resamples), parameters)
+        return _discriminants(data.prepare(parameters.covariance, resamples), parameters)
 
 
-def _discriminants(problem: Problem, parameters: LdaParameters) -> LinearMap:
-    n_components = parameters.n_components or min(2, len(problem.counts) - 1, problem.n_dimensions)
-    shares = np.array(problem.counts) / sum(problem.counts)
+def _discriminants(prepared: PreparedRows, parameters: LdaParameters) -> LinearMap:
+    n_components = parameters.n_components or min(2, len(prepared.counts) - 1, prepared.n_dimensions)
+    shares = np.array(prepared.counts) / sum(prepared.counts)
     # In whitened coordinates the spread inside the classes is one, so their means tell everything.
-    means = np.sqrt(shares)[:, None] * problem.whitening.means
+    means = np.sqrt(shares)[:, None] * prepared.whitening.means
     directions = np.linalg.svd(means, full_matrices=False)[2][:n_components].T
-    return LinearMap(orient(problem.to_features(directions)), problem.rows.center)
+    return LinearMap(orient(prepared.to_features(directions)), prepared.rows.center)
 
 
 METHOD = Lda()

@@ -143,8 +143,8 @@ class MelmMethod(Method[MelmParameters]):
     def preview(self, data: Labeled, parameters: MelmParameters, unit: Unit, result: Result) -> Preview | None:
         search = self._fitting(data, parameters).search
         ridge, n_kept = unit.arguments.get("ridge", search.ridge), unit.arguments.get("n_kept")
-        problem = data.problem(search.covariance, unit.resamples, ridge, n_kept)
-        return preview(data, problem, unit, result)
+        prepared = data.prepare(search.covariance, unit.resamples, ridge, n_kept)
+        return preview(data, prepared, unit, result)
 
     def _n_gammas(self, parameters: MelmParameters) -> int:
         gammas = GAMMAS if parameters.gamma == "auto" else parameters.gamma

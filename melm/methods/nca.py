@@ -9,7 +9,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from melm.data.axes import align, covariance, principal_axes
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.methods.convergence import fit_quietly
 from melm.typing import Array
@@ -40,9 +40,9 @@ class Nca(DirectMethod[NcaParameters]):
     def estimated_seconds(self, parameters: NcaParameters, counts: Sequence[int], n_features: int) -> float:
         return 2e-9 * parameters.max_iterations * sum(counts) ** 2 * (10 + n_features)
 
-    def check(self, problem: Problem, parameters: NcaParameters) -> None:
-        super().check(problem, parameters)
-        n_rows = sum(problem.rows.counts)
+    def check(self, prepared: PreparedRows, parameters: NcaParameters) -> None:
+        super().check(prepared, parameters)
+        n_rows = sum(prepared.rows.counts)
         if n_rows > MAX_ROWS:
             raise ValueError(
                 f"Neighborhood components analysis compares all pairs of rows: at most {MAX_ROWS} rows, got {n_rows}. "

@@ -278,7 +278,7 @@ class Cosine(Part):
     low: Share = Field(description="Its 2.5th percentile.")
 
 
-class Spread(Part):
+class BootstrapPercentiles(Part):
     """Percentiles over bootstrap fits, a row a feature."""
 
     low: PerFeature[PerComponent[float]] = Field(description="The 2.5th.")
@@ -290,8 +290,8 @@ class Stability(Part):
 
     bootstraps: int = Field(ge=1, description="Bootstrap fits that gave a result.")
     cosines: PerComponent[Cosine] = Field(description="How well each direction was found again.")
-    loadings: Spread = Field(description="Of the standardized loadings.")
-    axis_correlations: Spread = Field(description="Of the correlations with the axes.")
+    loadings: BootstrapPercentiles = Field(description="Of the standardized loadings.")
+    axis_correlations: BootstrapPercentiles = Field(description="Of the correlations with the axes.")
 
 
 class Importance(Part):
@@ -318,7 +318,7 @@ class Citation(Part):
     software: Text = Field(description="This software.")
 
 
-class Level(StrEnum):
+class VerdictLevel(StrEnum):
     """How far the separation in the picture holds on new rows."""
 
     UNKNOWN = "unknown"
@@ -331,7 +331,7 @@ class Level(StrEnum):
 class Verdict(Part):
     """What the evidence says about a fit, in words for people."""
 
-    level: Level = Field(strict=False, description="How far the separation holds on new rows.")
+    level: VerdictLevel = Field(strict=False, description="How far the separation holds on new rows.")
     sentence: str = Field(max_length=2000, description="What a person can rely on.")
     next: str = Field(max_length=2000, description="What to do next.")
 

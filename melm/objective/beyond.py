@@ -1,7 +1,7 @@
 """The divergence of rows that are beyond memory: two passes over their blocks for a value with its gradient.
 
 The first pass sums the spectra of the classes, the second pulls the gradient back. Between them only grids travel, so
-what is held does not depend on the number of rows. The box of a grid follows from the rows of the problem's sample; the
+what is held does not depend on the number of rows. The box of a grid follows from the sample; the
 few rows at its border and outside come here, and pairs with a row outside are summed exactly. All other pairs with
 such a row are too far to count.
 """
@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.problem import Everything, Problem
+from melm.data.prepared_rows import Everything, PreparedRows
 from melm.data.row_blocks import RowBlock
 from melm.objective.bandwidth import silverman
 from melm.objective.divergence import (
@@ -38,31 +38,31 @@ from melm.typing import Array
 
 
 def divergence_on(
-    problem: Problem, n_components: int, gamma: float, form: Form, spectral_tolerance: float = SPECTRAL_TOLERANCE
+    prepared: PreparedRows, n_components: int, gamma: float, form: Form, spectral_tolerance: float = SPECTRAL_TOLERANCE
 ) -> WhitenedDivergence | BlockDivergence:
-    """The objective on all rows of a problem, wherever they are. Those beyond memory are always taken accurately."""
-    if problem.everything is None:
-        return WhitenedDivergence(problem, n_components, gamma, form, spectral_tolerance)
-    return BlockDivergence(problem, problem.everything, n_components, gamma, form)
+    """The objective on all prepared rows, wherever they are. Those beyond memory are always taken accurately."""
+    if prepared.everything is None:
+        return WhitenedDivergence(prepared, n_components, gamma, form, spectral_tolerance)
+    return BlockDivergence(prepared, prepared.everything, n_components, gamma, form)
 
 
 class BlockDivergence:
     """The divergence of all rows as a function of a projection of whitened coordinates (r, k)."""
 
     def __init__(
-        self, problem: Problem, everything: Everything, n_components: int, gamma: float = 1.0, form: Form = "auto"
+        self, prepared: PreparedRows, everything: Everything, n_components: int, gamma: float = 1.0, form: Form = "auto"
     ) -> None:
         if n_components > SPECTRAL_COMPONENTS or form == "exact":
             raise ValueError(f"Rows beyond memory take at most {SPECTRAL_COMPONENTS} components, and no form='exact'.")
-        self.problem = problem
+        self.prepared = prepared
         self.n_components = n_components
         self.n_evaluations = 0
         self._blocks, counts = everything.blocks, np.array(everything.counts, dtype=np.float64)
         self._shares = 1 / counts
         widths = np.array([silverman(count, n_components, gamma) for count in counts.tolist()])
-        self._smoothing = widths[:, None, None] ** 2 * problem.whitening.covariances  # (C, r, r)
+        self._smoothing = widths[:, None, None] ** 2 * prepared.whitening.covariances  # (C, r, r)
         self._pairs = list(combinations_with_replacement(range(len(counts)), 2))
-        self._on_sample = WhitenedDivergence(problem, n_components, gamma, form)
+        self._on_sample = WhitenedDivergence(prepared, n_components, gamma, form)
 
     def log_potentials(self, V: Array) -> dict[Pair, float]:
         """log ip of every pair of classes a <= b."""
@@ -81,7 +81,7 @@ class BlockDivergence:
         weights = divergence_slopes(found.log_values)
         gradient = Gradient.zeros(found.border)
         adjoints = [part.add_gradient(weights, gradient) for part in found.parts]
-        rows, whitening = self.problem.rows, self.problem.whitening
+        rows, whitening = self.prepared.rows, self.prepared.whitening
         pulled = self._blocks.total(pull_back, found.projection, rows.center, found.grids, adjoints, self._shares)
         for members, slopes in zip(found.border_rows, gradient.rows, strict=True):
             pulled += (members - rows.center).T @ slopes
@@ -93,16 +93,16 @@ class BlockDivergence:
         self.n_evaluations += 1
         smoothed = self._smoothing @ V
         S = V.T @ smoothed
-        F = self.problem.whitening.to_features @ V
-        Z = self.problem.rows.project(F)
-        projection = self.problem.rows.to_features(F)
+        F = self.prepared.whitening.to_features @ V
+        Z = self.prepared.rows.project(F)
+        projection = self.prepared.rows.to_features(F)
         for tolerance in (SPECTRAL_TOLERANCE, TIGHTEST_TOLERANCE):
             grids = self._grids(Z, S, tolerance)
             if grids is None:
                 return None
-            sums = self._blocks.total(sum_up, projection, self.problem.rows.center, grids)
+            sums = self._blocks.total(sum_up, projection, self.prepared.rows.center, grids)
             border_rows = [sums.border[sums.codes == code] for code in range(len(S))]
-            border = [(members - self.problem.rows.center) @ projection for members in border_rows]
+            border = [(members - self.prepared.rows.center) @ projection for members in border_rows]
             parts = [
                 _Part(grid, spectra, border, S, self._shares) for grid, spectra in zip(grids, sums.spectra, strict=True)
             ]

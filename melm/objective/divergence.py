@@ -18,7 +18,7 @@ import numpy.typing as npt
 from melm.data.blocks import times
 from melm.data.covariance import CovarianceKind
 from melm.data.labeled import Labeled, check_components, check_option, check_positive
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.objective.bandwidth import silverman
 from melm.objective.potential import Gradient, Pair, Potentials
 from melm.objective.potential.exact import ExactPotential, exact_cost
@@ -44,23 +44,23 @@ class WhitenedDivergence:
 
     def __init__(
         self,
-        problem: Problem,
+        prepared: PreparedRows,
         n_components: int,
         gamma: float = 1.0,
         form: Form = "auto",
         spectral_tolerance: float = SPECTRAL_TOLERANCE,
     ) -> None:
-        self.problem = problem
+        self.prepared = prepared
         self.n_components = n_components
         self.form = form
         self.spectral_tolerance = spectral_tolerance
         self.n_evaluations = 0
-        widths = np.array([silverman(size, n_components, gamma) for size in problem.sizes])
-        self._shares = problem.rows.shares
-        covariances, mixture = problem.whitening.covariances, problem.whitening.mixture
+        widths = np.array([silverman(size, n_components, gamma) for size in prepared.sizes])
+        self._shares = prepared.rows.shares
+        covariances, mixture = prepared.whitening.covariances, prepared.whitening.mixture
         # Where the covariances are large against the rows, their products with V come from the projected rows.
         self._by_rows = (
-            mixture is not None and covariances.size > ROWS_ARE_LESS * sum(problem.rows.counts) * n_components
+            mixture is not None and covariances.size > ROWS_ARE_LESS * sum(prepared.rows.counts) * n_components
         )
         if self._by_rows and mixture is not None:
             self._mixture = widths[:, None] ** 2 * mixture
@@ -69,7 +69,7 @@ class WhitenedDivergence:
         classes = range(len(widths))
         self._pairs = list(combinations_with_replacement(classes, 2))
         self._cross_pairs = list(combinations(classes, 2))
-        self._pairwise_cost = pairwise_cost(problem.rows.counts)
+        self._pairwise_cost = pairwise_cost(prepared.rows.counts)
 
     def log_potentials(self, V: Array) -> dict[Pair, float]:
         """log ip of every pair of classes a <= b."""
@@ -90,16 +90,16 @@ class WhitenedDivergence:
             held.setdefault(potentials, {})[pair] = weights[pair]
         for potentials, some in held.items():
             potentials.add_gradient(some, gradient)
-        to_features = self.problem.whitening.to_features
+        to_features = self.prepared.whitening.to_features
         if smoothed is not None:
-            features = self.problem.rows.pull_back(gradient.together)
+            features = self.prepared.rows.pull_back(gradient.together)
             return value, times(to_features.T, features) + 2 * (smoothed @ gradient.smoothing).sum(axis=0)
         for own, z, shares, slope, (share, _) in zip(
             gradient.rows, Z, self._shares, gradient.smoothing, self._mixture, strict=True
         ):
             own += 2 * share * shares[:, None] * ((z - shares @ z) @ slope)
         noise = np.tensordot(self._mixture[:, 1], gradient.smoothing, 1)
-        return value, times(to_features.T, self.problem.rows.pull_back(gradient.together) + 2 * F @ noise)
+        return value, times(to_features.T, self.prepared.rows.pull_back(gradient.together) + 2 * F @ noise)
 
     def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array], Array, Array | None]:
         """Every pair with the potentials that hold it, the projected rows, V as a projection of features (d, k).
@@ -107,8 +107,8 @@ class WhitenedDivergence:
         And the smoothing matrices times V (C, r, k); None where the smoothing comes from the projected rows.
         """
         self.n_evaluations += 1
-        F = times(self.problem.whitening.to_features, V)
-        Z = self.problem.rows.project(F)
+        F = times(self.prepared.whitening.to_features, V)
+        Z = self.prepared.rows.project(F)
         if self._by_rows:
             return self._potentials(Z, self._smoothing_by_rows(Z, F)), Z, F, None
         smoothed = (self._smoothing.reshape(-1, len(V)) @ V).reshape(-1, *V.shape)
@@ -225,8 +225,8 @@ class Divergence:
             )
         n_components = check_components(n_components, data.X.shape[1])
         gamma = check_positive("gamma", gamma)
-        self.problem = data.problem(covariance)
-        self._whitened = WhitenedDivergence(self.problem, n_components, gamma, form, spectral_tolerance)
+        self.prepared = data.prepare(covariance)
+        self._whitened = WhitenedDivergence(self.prepared, n_components, gamma, form, spectral_tolerance)
 
     def value(self, V: npt.ArrayLike) -> float:
         """D(V) for a projection V (n_features, n_components) with independent columns."""
@@ -235,8 +235,8 @@ class Divergence:
     def value_and_gradient(self, V: npt.ArrayLike) -> tuple[float, Array]:
         """D(V) and its derivative in V."""
         value, gradient = self._whitened.value_and_gradient(self._to_whitened(V))
-        whitened_back = self.problem.whitening.from_features.T @ gradient
-        return value, self.problem.rows.gradient_to_features(whitened_back)
+        whitened_back = self.prepared.whitening.from_features.T @ gradient
+        return value, self.prepared.rows.gradient_to_features(whitened_back)
 
     def entropies(self, V: npt.ArrayLike) -> Array:
         """Renyi's quadratic entropies -log ip_aa on the diagonal, the cross entropies -log ip_ab beside it: (C, C).
@@ -251,12 +251,12 @@ class Divergence:
 
     def _to_whitened(self, V: npt.ArrayLike) -> Array:
         V = np.asarray(V, dtype=np.float64)
-        expected = (len(self.problem.rows.scale), self._whitened.n_components)
+        expected = (len(self.prepared.rows.scale), self._whitened.n_components)
         if V.shape != expected:
             raise ValueError(f"V has shape {V.shape}, expected (n_features, n_components) = {expected}.")
         if not np.isfinite(V).all():
             raise ValueError("V holds NaN or infinity.")
-        V_white = self.problem.to_whitened(V)
+        V_white = self.prepared.to_whitened(V)
         if np.linalg.matrix_rank(V_white) < V.shape[1]:
             raise ValueError("The columns of V are linearly dependent on the data: the projection has no density.")
         return V_white

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.objective.bandwidth import silverman
 from melm.objective.divergence import QUICK_SECONDS, RESOLVED, SPECTRAL_COMPONENTS, SPECTRAL_TOLERANCE, Form
 from melm.objective.potential import Gradient, rotate, whitening_basis
@@ -40,14 +40,14 @@ def background(S: Array) -> float:
 class WhitenedPosterior:
     """The leave-one-out log posterior as a function of a projection of whitened coordinates (r, k)."""
 
-    def __init__(self, problem: Problem, n_components: int, gamma: float = 1.0, form: Form = "auto") -> None:
-        self.problem = problem
+    def __init__(self, prepared: PreparedRows, n_components: int, gamma: float = 1.0, form: Form = "auto") -> None:
+        self.prepared = prepared
         self.n_components = n_components
         self.form = form
         self.n_evaluations = 0
-        rows = problem.rows
+        rows = prepared.rows
         widths = np.array([silverman(size, n_components, gamma) for size in rows.sizes])
-        self._smoothing = widths[:, None, None] ** 2 * problem.whitening.covariances  # (C, r, r)
+        self._smoothing = widths[:, None, None] ** 2 * prepared.whitening.covariances  # (C, r, r)
         self._codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
         self._own = np.arange(len(self._codes)), self._codes
         self._shares = np.concatenate(rows.shares)  # (n,), of each row in its class
@@ -63,12 +63,12 @@ class WhitenedPosterior:
     def value_and_gradient(self, V: Array) -> tuple[float, Array]:
         """L(V) and its derivative in V (r, k)."""
         self.n_evaluations += 1
-        Z = self.problem.rows.project(self.problem.whitening.to_features @ V)
+        Z = self.prepared.rows.project(self.prepared.whitening.to_features @ V)
         smoothed = self._smoothing @ V  # (C, r, k)
         S = V.T @ smoothed
         gradient = Gradient.zeros(Z)
         value = self._add(Z, S, gradient)
-        through_rows = self.problem.whitening.to_features.T @ self.problem.rows.pull_back(gradient.together)
+        through_rows = self.prepared.whitening.to_features.T @ self.prepared.rows.pull_back(gradient.together)
         return value, through_rows + 2 * (smoothed @ gradient.smoothing).sum(axis=0)
 
     def _add(self, Z: list[Array], S: Array, gradient: Gradient) -> float:

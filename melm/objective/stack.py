@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.objective.bandwidth import silverman
 from melm.objective.potential.pairs import PairSums, pairs_of_classes
 from melm.typing import Array
@@ -28,26 +28,26 @@ class DivergenceStack:
 
     >>> from sklearn.datasets import load_iris
     >>> from melm.data.labeled import Labeled
-    >>> problem = Labeled.check(*load_iris(return_X_y=True)).problem("ledoit_wolf")
-    >>> stack = DivergenceStack([problem], n_components=2)
+    >>> prepared = Labeled.check(*load_iris(return_X_y=True)).prepare("ledoit_wolf")
+    >>> stack = DivergenceStack([prepared], n_components=2)
     >>> V = np.stack([np.eye(4)[:, :2], np.eye(4)[:, 1:3], np.eye(4)[:, 2:]])
     >>> divergences, gradients = stack.values_and_gradients(V)
     >>> divergences.shape, gradients.shape
     ((3,), (3, 4, 2))
     """
 
-    def __init__(self, problems: Sequence[Problem], n_components: int, gammas: Sequence[float] = (1.0,)) -> None:
+    def __init__(self, problems: Sequence[PreparedRows], n_components: int, gammas: Sequence[float] = (1.0,)) -> None:
         """`gammas` of the problems, or one for all."""
         rows, whitening = problems[0].rows, problems[0].whitening
         self._counts = rows.counts
         # Whitened, so that an evaluation has two products with rows and no more: they are few, and a copy is small.
         self._rows = rows.together.astype(np.float64, copy=False) @ whitening.to_features  # (n, r)
-        self._shares = np.stack([np.concatenate(problem.rows.shares) for problem in problems])
+        self._shares = np.stack([np.concatenate(prepared.rows.shares) for prepared in problems])
         smoothing = []
-        for index, problem in enumerate(problems):
+        for index, prepared in enumerate(problems):
             gamma = gammas[index % len(gammas)]
-            widths = np.array([silverman(size, n_components, gamma) for size in problem.rows.sizes])
-            smoothing.append(widths[:, None, None] ** 2 * problem.whitening.covariances)
+            widths = np.array([silverman(size, n_components, gamma) for size in prepared.rows.sizes])
+            smoothing.append(widths[:, None, None] ** 2 * prepared.whitening.covariances)
         self._smoothing = np.stack(smoothing)  # (problems, C, r, r)
         self._first, self._second = np.array(pairs_of_classes(len(self._counts))).T
 

@@ -26,8 +26,8 @@ from melm.remote.errors import (
     Malformed,
     NotFound,
     PreconditionFailed,
-    Problem,
     RemoteError,
+    ResponseError,
     RowsWarning,
     TimedOut,
     TooLarge,
@@ -38,7 +38,7 @@ from melm.remote.errors import (
 )
 from melm.remote.fits import Fit
 from melm.remote.models import Model
-from melm.remote.records import Dataset, Event, FitRecord, MethodRecord, ModelRecord, Progress, Reading
+from melm.remote.records import Dataset, Event, FitProgress, FitRecord, MethodRecord, ModelRecord, Reading
 
 if TYPE_CHECKING:
     from melm.remote.estimator import RemoteMELM
@@ -53,6 +53,7 @@ __all__ = [
     "FitCanceled",
     "FitEnded",
     "FitFailed",
+    "FitProgress",
     "FitRecord",
     "Forbidden",
     "Gone",
@@ -64,11 +65,10 @@ __all__ = [
     "ModelRecord",
     "NotFound",
     "PreconditionFailed",
-    "Problem",
-    "Progress",
     "Reading",
     "RemoteError",
     "RemoteMELM",
+    "ResponseError",
     "RowsWarning",
     "TimedOut",
     "TooLarge",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from melm.tables.sparse import arrays_of, canonical, is_sparse
-from melm.typing import Matrix
+from melm.typing import AnyArray, Matrix
 
-Array: TypeAlias = npt.NDArray[Any]
 NPY = "application/x-npy"
 NPZ = "application/x-npz"
 LABEL_TYPES = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_, "U": np.str_}
@@ -29,7 +28,7 @@ def as_rows(X: Any) -> Matrix:
     return rows
 
 
-def as_labels(y: npt.ArrayLike) -> Array:
+def as_labels(y: npt.ArrayLike) -> AnyArray:
     """Labels as the service takes them: all text, all whole numbers, all numbers or all booleans."""
     labels = np.asarray(y)
     if labels.dtype == object:
@@ -50,21 +49,21 @@ def names_of(X: object) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def write_npy(values: Array) -> bytes:
+def write_npy(values: AnyArray) -> bytes:
     """An npy file."""
     stream = io.BytesIO()
     np.save(stream, values, allow_pickle=False)
     return stream.getvalue()
 
 
-def write_rows(X: Matrix, **others: Array) -> tuple[bytes, str]:
+def write_rows(X: Matrix, **others: AnyArray) -> tuple[bytes, str]:
     """Rows of `as_rows` as npy, or as npz where they are sparse or come with more; and which of the two it is."""
     if is_sparse(X):
         return write_npz(**arrays_of(X), **others), NPZ
     return (write_npz(X=X, **others), NPZ) if others else (write_npy(X), NPY)
 
 
-def write_npz(**arrays: Array) -> bytes:
+def write_npz(**arrays: AnyArray) -> bytes:
     """An npz file, uncompressed."""
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **arrays)

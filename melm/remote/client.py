@@ -6,13 +6,13 @@ from itertools import islice
 from types import TracebackType
 from typing import Self, Unpack
 
-from melm.remote.connection import PATIENCE_SECONDS, Connection
+from melm.remote.connection import PATIENCE_SECONDS, HttpConnection
 from melm.remote.datasets import Datasets, TableOptions
 from melm.remote.display import Displayed, Summary
 from melm.remote.fits import Fits
 from melm.remote.models import Models
 from melm.remote.records import MethodRecord, Reading
-from melm.remote.table_body import Rows
+from melm.remote.table_body import RowsLike
 
 SHOWN_FITS = 5
 
@@ -38,7 +38,7 @@ class Client(Displayed):
     """
 
     def __init__(self, url: str, api_key: str | None = None, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        self._connection = Connection(url, api_key, patience_seconds)
+        self._connection = HttpConnection(url, api_key, patience_seconds)
         self.datasets = Datasets(self._connection)
         self.fits = Fits(self._connection)
         self.models = Models(self._connection)
@@ -66,7 +66,7 @@ class Client(Displayed):
         """The methods that a fit can use, with their parameters: names, texts, defaults and what they accept."""
         return [MethodRecord.of(document) for document in self._connection.get("/v1/methods")["data"]]
 
-    def inspect(self, rows: Rows | str | bytes, **options: Unpack[TableOptions]) -> Reading:
+    def inspect(self, rows: RowsLike | str | bytes, **options: Unpack[TableOptions]) -> Reading:
         """What would be read of a table; `client.datasets.inspect` has the options."""
         return self.datasets.inspect(rows, **options)
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import httpx2
 
-from melm.remote.errors import Conflict, Problem, RemoteError, Unavailable, Unreachable
+from melm.remote.errors import Conflict, RemoteError, ResponseError, Unavailable, Unreachable
 
 KEY_VARIABLE = "MELM_API_KEY"
 PATIENCE_SECONDS = 90.0  # longer than the service remembers a request that it was killed in
@@ -25,7 +25,7 @@ WORTH_ANOTHER_TRY = {408, 429, 502, 503, 504}
 INTERNAL_ERROR_TRIES = 3  # a bug of the service seldom goes away
 
 
-class Connection:
+class HttpConnection:
     """Sends requests; knows address, key and patience."""
 
     def __init__(self, url: str, api_key: str | None = None, patience_seconds: float = PATIENCE_SECONDS) -> None:
@@ -73,7 +73,7 @@ class Connection:
             tries += 1
             try:
                 return self._try(method, path, headers={**key, **(headers or {})}, **options)
-            except (Problem, Unreachable) as error:
+            except (ResponseError, Unreachable) as error:
                 pause = pause_before_try(error, tries)
                 limit = patience if self._answered else min(patience, FIRST_PATIENCE_SECONDS)
                 if pause is None or time.monotonic() + pause - began_at > limit:
@@ -100,7 +100,7 @@ class Connection:
         except httpx2.TransportError as error:
             raise Unreachable(f"{self.url} does not answer: {str(error) or type(error).__name__}") from error
         if response.is_error:
-            raise Problem.of(response)
+            raise ResponseError.of(response)
         return response
 
 
@@ -111,7 +111,7 @@ def timeout(answer_seconds: float) -> httpx2.Timeout:
 
 def pause_before_try(error: RemoteError, tries: int) -> float | None:
     """How long to wait before asking again; None where it would not help."""
-    if isinstance(error, Problem):
+    if isinstance(error, ResponseError):
         in_flight = isinstance(error, Conflict) and error.retry_after_seconds is not None
         internal = isinstance(error, Unavailable) and error.status == 500 and tries < INTERNAL_ERROR_TRIES
         if not (error.status in WORTH_ANOTHER_TRY or in_flight or internal):

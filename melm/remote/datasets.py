@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.remote.arrays import as_labels, as_rows, names_of, write_rows
-from melm.remote.connection import Connection
+from melm.remote.connection import HttpConnection
 from melm.remote.records import Dataset, Label, Reading
-from melm.remote.table_body import Rows, TableBody, file_body, frame_body, table_body
+from melm.remote.table_body import RowsLike, TableBody, file_body, frame_body, table_body
 from melm.tables.content_hash import content_hash
 from melm.tables.files import CSV, DRY_RUN_BYTES
 from melm.tables.options import Missing, RareClasses, Unlabeled
@@ -85,7 +85,7 @@ def as_query(options: Mapping[str, Any]) -> dict[str, Any]:
 class Datasets:
     """`client.datasets`: iterate over all, newest first, or take one by its id."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
 
     def __iter__(self) -> Iterator[Dataset]:
@@ -96,7 +96,7 @@ class Datasets:
 
     def upload(
         self,
-        X: Rows,
+        X: RowsLike,
         y: npt.ArrayLike | None = None,
         *,
         feature_names: Sequence[str] | None = None,
@@ -134,7 +134,7 @@ class Datasets:
         """
         return self.send(file_body(file), name, **options)
 
-    def inspect(self, rows: Rows | str | bytes, **options: Unpack[TableOptions]) -> Reading:
+    def inspect(self, rows: RowsLike | str | bytes, **options: Unpack[TableOptions]) -> Reading:
         """What `upload` or `upload_file` with the same options would read; of a large CSV file its beginning tells."""
         body = table_body(rows)
         if body is None:

@@ -95,14 +95,14 @@ class FieldError:
         return f"{self.detail} ({self.fix})" if self.fix else self.detail
 
 
-class Problem(RemoteError):
+class ResponseError(RemoteError):
     """The service did not do what it was asked for."""
 
-    kinds: ClassVar[dict[int, type[Problem]]] = {}
+    kinds: ClassVar[dict[int, type[ResponseError]]] = {}
 
     def __init_subclass__(cls, status: int | None = None) -> None:
         if status is not None:
-            Problem.kinds[status] = cls
+            ResponseError.kinds[status] = cls
 
     def __init__(self, status: int, document: Mapping[str, Any], retry_after_seconds: float | None = None) -> None:
         self.status = status
@@ -122,14 +122,14 @@ class Problem(RemoteError):
         self.retry_after_seconds = retry_after_seconds
         super().__init__("; ".join(map(str, self.errors)) or self.detail or f"{status} {self.title}")
 
-    def __reduce__(self) -> tuple[type[Problem], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[ResponseError], tuple[Any, ...]]:
         """As above."""
         errors = [asdict(error) for error in self.errors]
         document = {"title": self.title, "detail": self.detail, "request_id": self.request_id, "errors": errors}
         return type(self), (self.status, document, self.retry_after_seconds)
 
     @classmethod
-    def of(cls, response: httpx2.Response) -> Problem:
+    def of(cls, response: httpx2.Response) -> ResponseError:
         """The problem that an answer tells of, whether or not it is a problem document."""
         try:
             document = response.json()
@@ -137,27 +137,27 @@ class Problem(RemoteError):
             document = None
         if not isinstance(document, dict):
             document = {"title": response.reason_phrase}
-        kind = Unavailable if response.status_code >= 500 else cls.kinds.get(response.status_code, Problem)
+        kind = Unavailable if response.status_code >= 500 else cls.kinds.get(response.status_code, ResponseError)
         return kind(response.status_code, document, retry_after(response))
 
 
-class Malformed(Problem, ValueError, status=400):
+class Malformed(ResponseError, ValueError, status=400):
     """The body cannot be parsed."""
 
 
-class Unauthenticated(Problem, status=401):
+class Unauthenticated(ResponseError, status=401):
     """No key, or one that is not known."""
 
 
-class Forbidden(Problem, status=403):
+class Forbidden(ResponseError, status=403):
     """The key has not the scope that the call needs."""
 
 
-class NotFound(Problem, LookupError, status=404):
+class NotFound(ResponseError, LookupError, status=404):
     """There is no such thing."""
 
 
-class Conflict(Problem, status=409):
+class Conflict(ResponseError, status=409):
     """The state of the thing does not allow the request."""
 
 
@@ -165,23 +165,23 @@ class Gone(NotFound, status=410):
     """It was there, and has expired or was deleted."""
 
 
-class PreconditionFailed(Problem, status=412):
+class PreconditionFailed(ResponseError, status=412):
     """Somebody else has changed it meanwhile."""
 
 
-class TooLarge(Problem, ValueError, status=413):
+class TooLarge(ResponseError, ValueError, status=413):
     """The body is larger than the service takes."""
 
 
-class Invalid(Problem, ValueError, status=422):
+class Invalid(ResponseError, ValueError, status=422):
     """The request can be read and not be carried out; `errors` lists everything that is wrong."""
 
 
-class TooManyRequests(Problem, status=429):
+class TooManyRequests(ResponseError, status=429):
     """The service takes no more for now."""
 
 
-class Unavailable(Problem):
+class Unavailable(ResponseError):
     """The service has a problem of its own."""
 
 

@@ -13,12 +13,12 @@ from sklearn.utils import Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from melm.remote.arrays import Array, names_of
+from melm.remote.arrays import names_of
 from melm.remote.client import Client
 from melm.remote.models import Model
 from melm.remote.records import Dataset
 from melm.remote.table_body import frame_body, is_matrix
-from melm.typing import Matrix
+from melm.typing import AnyArray, Matrix
 
 
 class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -113,31 +113,31 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.fit_id_ = fit.id
         self.model_id_ = model.id
         self.columns_ = roles_of(dataset) if is_table else None
-        self.features_: Array = features_of(found)
+        self.features_: AnyArray = features_of(found)
         self._used = model.schema()["required"] if is_table else None
-        self.classes_: Array = np.unique(labels)
-        self.projection_: Array = np.array(found["projection"])
-        self.offset_: Array = np.array(found["offset"])
+        self.classes_: AnyArray = np.unique(labels)
+        self.projection_: AnyArray = np.array(found["projection"])
+        self.offset_: AnyArray = np.array(found["offset"])
         self.gamma_: float = found["card"]["gamma"]
         self.divergence_: float = found["card"]["in_sample"]["divergence"]
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> AnyArray:
         """The rows of X in the projected space (n_samples, n_components)."""
         rows = self._check(X)
         return self._model.transform(rows)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """The most probable class of each row."""
         rows = self._check(X)
         return self._model.predict(rows)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> AnyArray:
         """P(class | row), columns in the order of `classes_`."""
         rows = self._check(X)
         return self._model.predict_proba(rows)
 
-    def log_density(self, X: Any) -> Array:
+    def log_density(self, X: Any) -> AnyArray:
         """Log density of all classes together at each row: low where a row is far from all training data."""
         rows = self._check(X)
         return self._model.log_density(rows)
@@ -161,7 +161,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
             return False
         return isinstance(self.columns, Mapping) or not is_matrix(X)
 
-    def _upload_matrix(self, X: Matrix, y: npt.ArrayLike) -> tuple[Dataset, Array]:
+    def _upload_matrix(self, X: Matrix, y: npt.ArrayLike) -> tuple[Dataset, AnyArray]:
         rows, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
         )
@@ -170,7 +170,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         client = connect(self.url, self.api_key)
         return client.datasets.upload(rows, labels, feature_names=None if names is None else names.tolist()), labels
 
-    def _upload_table(self, X: Any, y: npt.ArrayLike) -> tuple[Dataset, Array]:
+    def _upload_table(self, X: Any, y: npt.ArrayLike) -> tuple[Dataset, AnyArray]:
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
         names = names_of(X) or []
@@ -223,7 +223,7 @@ def roles_of(dataset: Dataset) -> dict[str, str]:
     return {each["name"]: each["role"] for each in dataset.columns or () if each["role"] != "target"}
 
 
-def features_of(model: Mapping[str, Any]) -> Array:
+def features_of(model: Mapping[str, Any]) -> AnyArray:
     """The names of what the rows of a projection stand for."""
     names = model["feature_names"] or [f"x{j}" for j in range(len(model["projection"]))]
     return np.array(names, dtype=object)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from melm.remote.connection import Connection
+from melm.remote.connection import HttpConnection
 from melm.remote.display import Displayed, Summary
 from melm.remote.errors import Conflict, FitCanceled, FitFailed, Interrupted, RemoteError
 from melm.remote.following import follow, follow_events, look
@@ -21,7 +21,7 @@ SERVICE_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 class Fit(Displayed):
     """A handle on one fit. `record` is how it stood when the service was last asked."""
 
-    def __init__(self, connection: Connection, record: FitRecord) -> None:
+    def __init__(self, connection: HttpConnection, record: FitRecord) -> None:
         self._connection = connection
         self.record = record
 
@@ -153,7 +153,7 @@ class Fit(Displayed):
 class Fits:
     """`client.fits`: iterate over all, newest first."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
 
     def __iter__(self) -> Iterator[Fit]:

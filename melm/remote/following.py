@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import httpx2
 
-from melm.remote.connection import Connection, timeout
+from melm.remote.connection import HttpConnection, timeout
 from melm.remote.errors import TimedOut, Unavailable, Unreachable, retry_after
 from melm.remote.records import Event, FitRecord
 
@@ -21,7 +21,7 @@ LONG_POLL_SECONDS = 20
 WATCH_SECONDS = 1
 
 Look: TypeAlias = tuple[FitRecord, float]  # a fit, and how long to wait before the next look
-Way: TypeAlias = Callable[[Connection, str, float], Iterator[Look]]  # to follow a fit until a deadline
+Way: TypeAlias = Callable[[HttpConnection, str, float], Iterator[Look]]  # to follow a fit until a deadline
 
 
 class WayClosed(Exception):
@@ -29,7 +29,7 @@ class WayClosed(Exception):
 
 
 def follow(
-    connection: Connection, fit_id: str, timeout_seconds: float | None = None, *, is_watched: bool = False
+    connection: HttpConnection, fit_id: str, timeout_seconds: float | None = None, *, is_watched: bool = False
 ) -> Iterator[FitRecord]:
     """The fit again and again until it has ended. Outages are sat out; a way that is closed leads to the next.
 
@@ -54,7 +54,7 @@ def follow(
             continue
 
 
-def follow_events(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
+def follow_events(connection: HttpConnection, fit_id: str, after: str) -> Iterator[Event]:
     """Events as they happen, until the fit has ended."""
     try:
         for event in stream(connection, fit_id, after):
@@ -69,7 +69,7 @@ def follow_events(connection: Connection, fit_id: str, after: str) -> Iterator[E
                 return
 
 
-def by_stream(connection: Connection, fit_id: str, deadline: float) -> Iterator[Look]:
+def by_stream(connection: HttpConnection, fit_id: str, deadline: float) -> Iterator[Look]:
     """A look whenever something has happened. What happened before the last look was seen by it."""
     looked_at, clocks_apart = -math.inf, math.inf
     for event in stream(connection, fit_id, after="0"):
@@ -81,7 +81,7 @@ def by_stream(connection: Connection, fit_id: str, deadline: float) -> Iterator[
 
 
 def by_long_poll(
-    connection: Connection, fit_id: str, deadline: float, longest_seconds: float = LONG_POLL_SECONDS
+    connection: HttpConnection, fit_id: str, deadline: float, longest_seconds: float = LONG_POLL_SECONDS
 ) -> Iterator[Look]:
     """Looks that the service answers when the fit has ended, or after some time."""
     while True:
@@ -92,7 +92,7 @@ def by_long_poll(
             raise WayClosed from error
 
 
-def by_poll(connection: Connection, fit_id: str, deadline: float) -> Iterator[Look]:
+def by_poll(connection: HttpConnection, fit_id: str, deadline: float) -> Iterator[Look]:
     """Looks as often as the service asks for."""
     while True:
         record, pause = look(connection, fit_id)
@@ -100,7 +100,7 @@ def by_poll(connection: Connection, fit_id: str, deadline: float) -> Iterator[Lo
         time.sleep(max(0, min(pause, deadline - time.monotonic())))
 
 
-def look(connection: Connection, fit_id: str, wait_seconds: int = 0, patience_seconds: float | None = None) -> Look:
+def look(connection: HttpConnection, fit_id: str, wait_seconds: int = 0, patience_seconds: float | None = None) -> Look:
     """The fit as it stands; with `wait_seconds`, as it stands when it has ended or that time is over."""
     response = connection.send(
         "GET",
@@ -112,7 +112,7 @@ def look(connection: Connection, fit_id: str, wait_seconds: int = 0, patience_se
     return FitRecord.of(response.json()), retry_after(response) or 1.0
 
 
-def stream(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
+def stream(connection: HttpConnection, fit_id: str, after: str) -> Iterator[Event]:
     """Events as the service sends them. A stream that breaks is resumed; it ends when the fit has ended."""
     barren = 0
     while barren < BARREN_STREAMS:
@@ -131,7 +131,7 @@ def stream(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
     raise WayClosed
 
 
-def open_stream(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
+def open_stream(connection: HttpConnection, fit_id: str, after: str) -> Iterator[Event]:
     """The events of one stream."""
     path, headers = f"/v1/fits/{fit_id}/events/stream", {"Last-Event-ID": after}
     try:
@@ -142,7 +142,7 @@ def open_stream(connection: Connection, fit_id: str, after: str) -> Iterator[Eve
         raise WayClosed from error
 
 
-def list_events(connection: Connection, fit_id: str, after: str) -> Iterator[Event]:
+def list_events(connection: HttpConnection, fit_id: str, after: str) -> Iterator[Event]:
     """The events that have happened so far."""
     while events := connection.get(f"/v1/fits/{fit_id}/events", after=after)["data"]:
         yield from map(Event.of, events)

@@ -14,19 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.remote import arrays
-from melm.remote.arrays import NPY, NPZ, Array
-from melm.remote.connection import Connection
+from melm.remote.arrays import NPY, NPZ
+from melm.remote.connection import HttpConnection
 from melm.remote.display import Displayed, Summary, sizes
 from melm.remote.errors import RowsWarning
 from melm.remote.records import ModelRecord
-from melm.remote.table_body import Rows, TableBody, table_body
+from melm.remote.table_body import RowsLike, TableBody, table_body
+from melm.typing import AnyArray
 
 if TYPE_CHECKING:
     from melm.estimator import MELM
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What a model says about rows, and what it made no use of or had not seen."""
 
     content: bytes
@@ -36,7 +37,7 @@ class Answer:
 class Model(Displayed):
     """A handle on one model, by its id or an alias. An alias may come to stand for another model at any time."""
 
-    def __init__(self, connection: Connection, id: str, record: ModelRecord | None = None) -> None:
+    def __init__(self, connection: HttpConnection, id: str, record: ModelRecord | None = None) -> None:
         self._connection = connection
         self._record = record
         self.id = id
@@ -78,24 +79,24 @@ class Model(Displayed):
         document: dict[str, Any] = self._connection.get(self._path())
         return document
 
-    def transform(self, X: Rows) -> Array:
+    def transform(self, X: RowsLike) -> AnyArray:
         """The rows of X in the projected space (n, k)."""
         return read_array(self._post("transform", X, NPY))
 
-    def predict(self, X: Rows) -> Array:
+    def predict(self, X: RowsLike) -> AnyArray:
         """The most probable label of each row, as the labels were given."""
         return read_array(self._post("predict", X, NPY))
 
-    def predict_proba(self, X: Rows) -> Array:
+    def predict_proba(self, X: RowsLike) -> AnyArray:
         """P(class | row), columns in the order of the classes."""
         return read_array(self._post("predict_proba", X, NPY))
 
-    def log_density(self, X: Rows) -> Array:
+    def log_density(self, X: RowsLike) -> AnyArray:
         """Log density of all classes together at each row: low where a row is far from all training data."""
-        density: Array = arrays.read(self._post("predict_proba", X, NPZ, log_density="true"))["log_density"]
+        density: AnyArray = arrays.read(self._post("predict_proba", X, NPZ, log_density="true"))["log_density"]
         return density
 
-    def score(self, X: Rows, y: npt.ArrayLike | None = None, *, target: str | None = None) -> dict[str, Any]:
+    def score(self, X: RowsLike, y: npt.ArrayLike | None = None, *, target: str | None = None) -> dict[str, Any]:
         """Balanced accuracy, accuracy, log loss, confusion and divergence on rows labeled by `y` or by a column."""
         if (y is None) == (target is None):
             raise ValueError("Labels are either y or a column of the table, named by target.")
@@ -105,7 +106,7 @@ class Model(Displayed):
         warn(scores.get("warnings") or (), stacklevel=3)
         return scores
 
-    def ask(self, question: str, body: TableBody, accept: str, **options: Any) -> Answer:
+    def ask(self, question: str, body: TableBody, accept: str, **options: Any) -> ModelAnswer:
         """The answer to `transform`, `predict`, `predict_proba` or `score` about a body, in a media type."""
         response = self._connection.send(
             "POST",
@@ -114,7 +115,7 @@ class Model(Displayed):
             content=body.content,
             params={"raw": "true", **{name: value for name, value in options.items() if value is not None}},
         )
-        return Answer(response.content, json.loads(response.headers.get("Melm-Warnings", "[]")))
+        return ModelAnswer(response.content, json.loads(response.headers.get("Melm-Warnings", "[]")))
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of a row that the model takes."""
@@ -134,7 +135,7 @@ class Model(Displayed):
         """The model's card as one HTML document that refers to nothing outside."""
         return self._connection.send("GET", self._path("/report"), headers={"Accept": "text/html"}).text
 
-    def features(self) -> dict[str, Array]:
+    def features(self) -> dict[str, AnyArray]:
         """The training rows as the model sees them, standardized, with their row numbers and the codes of classes."""
         content = self._connection.send("GET", self._path("/features"), headers={"Accept": NPZ}).content
         return dict(arrays.read(content))
@@ -175,7 +176,7 @@ class Model(Displayed):
     def _path(self, rest: str = "") -> str:
         return f"/v1/models/{self.id}{rest}"
 
-    def _post(self, question: str, X: Rows, accept: str, **options: Any) -> bytes:
+    def _post(self, question: str, X: RowsLike, accept: str, **options: Any) -> bytes:
         answer = self.ask(question, body_of(X), accept, **options)
         warn(answer.warnings, stacklevel=4)
         return answer.content
@@ -184,7 +185,7 @@ class Model(Displayed):
 class Models:
     """`client.models`: iterate over all, newest first, or take one by its id or alias."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
 
     def __iter__(self) -> Iterator[Model]:
@@ -215,12 +216,12 @@ class Models:
         return Model(self._connection, response.json()["id"])
 
 
-def page_of(connection: Connection, kind: str, id: str) -> str:
+def page_of(connection: HttpConnection, kind: str, id: str) -> str:
     """Where a browser shows a thing."""
     return f"{connection.url}/#/{kind}/{id}"
 
 
-def body_of(X: Rows, y: npt.ArrayLike | None = None) -> TableBody:
+def body_of(X: RowsLike, y: npt.ArrayLike | None = None) -> TableBody:
     """Rows of any kind, on their way. A data frame brings its column names, by which the service puts them in order."""
     if (table := table_body(X, y)) is not None:
         return table
@@ -231,9 +232,9 @@ def body_of(X: Rows, y: npt.ArrayLike | None = None) -> TableBody:
     return TableBody(*arrays.write_rows(arrays.as_rows(X), **others))
 
 
-def read_array(content: bytes) -> Array:
+def read_array(content: bytes) -> AnyArray:
     """An array out of an npy file."""
-    array: Array = arrays.read(content)
+    array: AnyArray = arrays.read(content)
     return array
 
 

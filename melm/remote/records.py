@@ -86,7 +86,7 @@ class Reading(Record):
 
 
 @dataclass(frozen=True)
-class Progress(Record):
+class FitProgress(Record):
     """How far a fit has come."""
 
     starts_done: int
@@ -112,7 +112,7 @@ class FitRecord(Record):
     method: str
     params: dict[str, Any]
     validation: dict[str, Any] | None
-    progress: Progress
+    progress: FitProgress
     n_fits: int  # how often the whole fit is run at the most, validation included
     attempts: int
     recoveries: int
@@ -125,7 +125,7 @@ class FitRecord(Record):
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> FitRecord:
         """The record of a document."""
-        return super().of({**document, "progress": Progress.of(document["progress"])})
+        return super().of({**document, "progress": FitProgress.of(document["progress"])})
 
     @property
     def is_active(self) -> bool:

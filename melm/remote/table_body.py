@@ -14,14 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from melm.remote.arrays import Array, as_labels, names_of
+from melm.remote.arrays import as_labels, names_of
 from melm.tables.files import ARROW, HEAD_BYTES, JSON, format_of
 from melm.tables.sparse import SparseMatrix
+from melm.typing import AnyArray
 
 PIECE_BYTES = 1 << 20
 NUMBERS = (bool, int, float, np.number, np.bool_)
 
-Rows: TypeAlias = npt.ArrayLike | SparseMatrix | PathLike[str] | Sequence[Mapping[str, Any]]
+RowsLike: TypeAlias = npt.ArrayLike | SparseMatrix | PathLike[str] | Sequence[Mapping[str, Any]]
 
 
 class FilePieces:
@@ -92,7 +93,7 @@ class NoArrow(Exception):
     """A data frame that cannot be written as Arrow here."""
 
 
-def arrow_body(frame: Any, labels: Array | None, columns: Mapping[str, str]) -> TableBody:
+def arrow_body(frame: Any, labels: AnyArray | None, columns: Mapping[str, str]) -> TableBody:
     """A frame of narwhals as an Arrow stream."""
     try:
         import pyarrow as pa

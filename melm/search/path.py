@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 
 from melm.data.covariance import CovarianceKind
 from melm.data.partial_least_squares import partial_least_squares
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.data.projection import orthonormalize
 from melm.density.projected import class_densities
 from melm.objective.divergence import Form, WhitenedDivergence
@@ -107,20 +107,22 @@ class Path:
         ]
 
     def run(
-        self, problem: Problem, held_out: HeldOut | None, arguments: Result, should_stop: Callable[[], bool]
+        self, prepared: PreparedRows, held_out: HeldOut | None, arguments: Result, should_stop: Callable[[], bool]
     ) -> Result:
         """All candidates of one path: judged on held-out rows, or the projections themselves."""
-        whole, n_rows, gamma = problem, sum(problem.rows.counts), arguments["gamma"]
+        whole, n_rows, gamma = prepared, sum(prepared.rows.counts), arguments["gamma"]
         if n_rows > SAMPLE_ROWS:
-            problem = sample(problem, SAMPLE_ROWS, self.seed)
-        divergence = Recording(WhitenedDivergence(problem, self.n_components, gamma, self.form), arguments, should_stop)
-        posterior = divergence.beside(WhitenedPosterior(problem, self.n_components, gamma, self.form))
-        shape = (len(problem.whitening.covariances[0]), self.n_components)
+            prepared = sample(prepared, SAMPLE_ROWS, self.seed)
+        divergence = Recording(
+            WhitenedDivergence(prepared, self.n_components, gamma, self.form), arguments, should_stop
+        )
+        posterior = divergence.beside(WhitenedPosterior(prepared, self.n_components, gamma, self.form))
+        shape = (len(prepared.whitening.covariances[0]), self.n_components)
         found: list[Array] = []
-        n_classes, end = len(problem.rows.counts), (-np.inf, np.full(shape, np.nan))
+        n_classes, end = len(prepared.rows.counts), (-np.inf, np.full(shape, np.nan))
         setting = Setting(arguments["ridge"], gamma, arguments["n_kept"])
         for start in self._starts(setting, n_classes):
-            V = self._start(start, problem, divergence)
+            V = self._start(start, prepared, divergence)
             for objective in self._objectives(n_classes):
                 steps = self._steps(objective)
                 if V is None:
@@ -143,7 +145,7 @@ class Path:
         if held_out is None:
             standardized = [whole.whitening.to_features @ V for V in found]
             return result | {"projection": end[1], "projections": np.stack(standardized)}
-        return result | {"log_posteriors": np.column_stack([self._judge(problem, V, gamma, held_out) for V in found])}
+        return result | {"log_posteriors": np.column_stack([self._judge(prepared, V, gamma, held_out) for V in found])}
 
     def _starts(self, setting: Setting, n_classes: int) -> tuple[StartName, ...]:
         races = n_classes > 2 and setting.ridge == self.ridges[0] and setting.n_kept is None
@@ -157,25 +159,25 @@ class Path:
         few = tuple(o for o in self.objectives if o == "divergence" or n_classes <= POSTERIOR_CLASSES)
         return few or ("divergence",)
 
-    def _start(self, name: StartName, problem: Problem, divergence: Climbable) -> Array | None:
+    def _start(self, name: StartName, prepared: PreparedRows, divergence: Climbable) -> Array | None:
         """Where a path begins, in whitened coordinates; None where there is no such start."""
         if name == "informed":
-            return start_projection(problem.whitening, self.n_components, self.seed, 0)
+            return start_projection(prepared.whitening, self.n_components, self.seed, 0)
         if name == "pls":
-            counts, weights = problem.rows.counts, problem.rows.weights
+            counts, weights = prepared.rows.counts, prepared.rows.weights
             directions = partial_least_squares(
-                np.concatenate(problem.rows.by_class),
+                np.concatenate(prepared.rows.by_class),
                 np.repeat(np.eye(len(counts)), counts, axis=0),
                 self.n_components,
                 None if weights is None else np.concatenate(weights),
             )
             if directions.shape[1] < self.n_components:
                 return None
-            return orthonormalize(problem.whitening.from_features @ directions)
+            return orthonormalize(prepared.whitening.from_features @ directions)
         climbs = [
             climb(
                 divergence,
-                start_projection(problem.whitening, self.n_components, self.seed, index),
+                start_projection(prepared.whitening, self.n_components, self.seed, index),
                 tolerance=self.tolerance,
                 max_iterations=RACE_EVALUATIONS,
                 max_evaluations=RACE_EVALUATIONS,
@@ -184,14 +186,14 @@ class Path:
         ]
         return orthonormalize(max(climbs, key=lambda end: end.divergence).projection)
 
-    def _judge(self, problem: Problem, V: Array, gamma: float, held_out: HeldOut) -> Array:
+    def _judge(self, prepared: PreparedRows, V: Array, gamma: float, held_out: HeldOut) -> Array:
         """Log posterior of the own class of each held-out row (n,); NaN where there is no such candidate."""
         X, codes = held_out
         if not np.isfinite(V).all():
             return np.full(len(codes), np.nan)
-        projection = problem.to_features(V)
-        densities = class_densities(problem, projection, gamma, "balanced")
-        logs = densities.log_densities(problem.rows.place(X, projection))
+        projection = prepared.to_features(V)
+        densities = class_densities(prepared, projection, gamma, "balanced")
+        logs = densities.log_densities(prepared.rows.place(X, projection))
         logs = np.logaddexp(logs, np.log(background(densities.smoothing)))
         own: Array = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
         return own

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.labeled import Labeled
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.plan import Result, Unit
 from melm.typing import Array
 
@@ -26,14 +26,14 @@ class Preview:
     positions: Array  # (m, k)
 
 
-def preview(data: Labeled, problem: Problem, unit: Unit, result: Result) -> Preview | None:
+def preview(data: Labeled, prepared: PreparedRows, unit: Unit, result: Result) -> Preview | None:
     """What a unit of the main search has found; None where it has found nothing that can be compared."""
     if unit.start is None:
         return None
-    n_judged_rows = unit.arguments.get("n_sampled") or sum(problem.counts)
+    n_judged_rows = unit.arguments.get("n_sampled") or sum(prepared.counts)
     divergence = result["divergence" if "divergence" in result else "sample_divergence"]
     if not np.isfinite(divergence):
         return None
     rows = np.linspace(0, len(data.codes) - 1, min(len(data.codes), MAX_ROWS)).astype(np.intp)
-    positions = (data.X[rows] - problem.rows.center) @ problem.canonical(result["projection"])
+    positions = (data.X[rows] - prepared.rows.center) @ prepared.canonical(result["projection"])
     return Preview(unit.start, n_judged_rows, divergence, rows, positions)

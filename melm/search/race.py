@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from melm.data.covariance import CovarianceKind
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.objective.beyond import divergence_on
 from melm.objective.divergence import SPECTRAL_COMPONENTS, SPECTRAL_TOLERANCE, Form
 from melm.objective.stack import DivergenceStack
@@ -53,7 +53,7 @@ CLIMB_EVALUATIONS = 20  # Both are typical: from them progress is estimated.
 
 
 @dataclass(frozen=True)
-class Level:
+class RaceLevel:
     """How much an evaluation takes into account: searches go from coarse levels to all rows in full accuracy."""
 
     name: str  # what is added to the names of its stages
@@ -102,18 +102,18 @@ class Search:
                     yield from within(self._finish(found, units, level), begins, ends)
         return found
 
-    def _levels(self, n_rows: int, in_memory: int | None) -> list[Level]:
+    def _levels(self, n_rows: int, in_memory: int | None) -> list[RaceLevel]:
         """From coarse to fine: samples, or else coarse potentials, then everything. Small data sets begin with that."""
         *samples, _ = sample_sizes(n_rows, in_memory) if self.race else [n_rows]
         levels = [
-            Level(f" on {size} rows" if place else "", size, is_sample=True) for place, size in enumerate(samples)
+            RaceLevel(f" on {size} rows" if place else "", size, is_sample=True) for place, size in enumerate(samples)
         ]
         if self.race and not samples and not self._is_small(n_rows) and self._has_grids:
-            levels = [Level("", n_rows, is_sample=False)]
+            levels = [RaceLevel("", n_rows, is_sample=False)]
         last = "" if not levels else f" on {n_rows} rows" if samples else " in full accuracy"
-        return [*levels, Level(last, n_rows, is_sample=False, is_coarse=False)]
+        return [*levels, RaceLevel(last, n_rows, is_sample=False, is_coarse=False)]
 
-    def _polish(self, found: Found, units: _Units, survivors: list[int], level: Level) -> Plan[list[int]]:
+    def _polish(self, found: Found, units: _Units, survivors: list[int], level: RaceLevel) -> Plan[list[int]]:
         """The survivors of the race converge on the first level; where there is no finer one but the last, fewer do."""
         if level.is_coarse and not level.is_sample:
             yield from self._step(found, units, "race", found.dropped(survivors), level, SECOND_RACE)
@@ -121,7 +121,7 @@ class Search:
         yield from self._step(found, units, "polish", found.dropped(survivors), level)
         return survivors
 
-    def _shares(self, levels: Sequence[Level]) -> list[float]:
+    def _shares(self, levels: Sequence[RaceLevel]) -> list[float]:
         """The share of the work that is done after the race, after its polish, and after each finer level."""
         if not self.race:
             return [1.0, 1.0]
@@ -130,7 +130,7 @@ class Search:
         shares: list[float] = (np.cumsum(work) / sum(work)).tolist()
         return shares
 
-    def _finish(self, found: Found, units: _Units, level: Level) -> Plan[None]:
+    def _finish(self, found: Found, units: _Units, level: RaceLevel) -> Plan[None]:
         """The best converges on all rows, then others that a like gain could take above it.
 
         Where the gain is large, the sample has misled, and all of them converge; else they race, and a winner does.
@@ -149,22 +149,22 @@ class Search:
             if found.starts[winner].divergence > reached:
                 yield from within(self._step(found, units, "polish", [winner], level), 1, 1)
 
-    def run(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
+    def run(self, prepared: PreparedRows, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         """Run one unit of the plan. The result holds the divergence on all rows, or that on a sample of them."""
-        return self.run_together(problem, [arguments], should_stop)[0]
+        return self.run_together(prepared, [arguments], should_stop)[0]
 
     def run_together(
-        self, problem: Problem, several: Sequence[Result], should_stop: Callable[[], bool]
+        self, prepared: PreparedRows, several: Sequence[Result], should_stop: Callable[[], bool]
     ) -> list[Result]:
         """Run some units that are alike. Few rows are evaluated for all starts at once.
 
         Bits do not depend on which units are run together, only on whether there are few rows.
         """
-        if problem.everything is not None or "n_sampled" in several[0] or not self._is_small(sum(problem.counts)):
-            return [self._climb(problem, arguments, should_stop) for arguments in several]
+        if prepared.everything is not None or "n_sampled" in several[0] or not self._is_small(sum(prepared.counts)):
+            return [self._climb(prepared, arguments, should_stop) for arguments in several]
         ends = climb_together(
-            DivergenceStack([problem], self.n_components, [several[0]["gamma"]]),
-            [self._start(problem, arguments) for arguments in several],
+            DivergenceStack([prepared], self.n_components, [several[0]["gamma"]]),
+            [self._start(prepared, arguments) for arguments in several],
             tolerance=self.tolerance,
             max_iterations=self.max_iterations,
             max_evaluations=several[0]["max_evaluations"],
@@ -172,30 +172,30 @@ class Search:
         )
         return [_result(end, "divergence") for end in ends]
 
-    def _climb(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
+    def _climb(self, prepared: PreparedRows, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         n_sampled = arguments.get("n_sampled")
         if n_sampled is not None:
-            problem = sample(problem, n_sampled, self.seed)
+            prepared = sample(prepared, n_sampled, self.seed)
         tolerance, potentials = self.tolerance, SPECTRAL_TOLERANCE
         if arguments.get("coarse"):
-            problem = problem.rounded()
+            prepared = prepared.rounded()
             tolerance, potentials = COARSE_TOLERANCE * tolerance, COARSE_POTENTIALS
-        objective = divergence_on(problem, self.n_components, arguments["gamma"], self.form, potentials)
+        objective = divergence_on(prepared, self.n_components, arguments["gamma"], self.form, potentials)
         end = climb(
             Recording(objective, arguments, should_stop),
-            self._start(problem, arguments),
+            self._start(prepared, arguments),
             tolerance=tolerance,
             max_iterations=self.max_iterations,
             max_evaluations=arguments["max_evaluations"],
         )
         return _result(end, "divergence" if n_sampled is None else "sample_divergence")
 
-    def _start(self, problem: Problem, arguments: Result) -> Array:
+    def _start(self, prepared: PreparedRows, arguments: Result) -> Array:
         """Where a unit begins to climb."""
         stands: Array | None = arguments.get("projection")
         if stands is not None:
             return stands
-        return start_projection(problem.whitening, self.n_components, self.seed, arguments["start"])
+        return start_projection(prepared.whitening, self.n_components, self.seed, arguments["start"])
 
     @property
     def _has_grids(self) -> bool:
@@ -210,7 +210,7 @@ class Search:
         units: _Units,
         action: str,
         indices: Sequence[int],
-        level: Level,
+        level: RaceLevel,
         max_evaluations: int | None = None,
     ) -> Plan[None]:
         """One stage: some starts climb from where they stand."""
@@ -236,9 +236,9 @@ class Found:
 
     starts: dict[int, StartResult] = field(default_factory=dict)
     stages: list[StageCount] = field(default_factory=list)
-    levels: dict[int, Level] = field(default_factory=dict)  # where each start was last
+    levels: dict[int, RaceLevel] = field(default_factory=dict)  # where each start was last
 
-    def note(self, stage: str, level: Level, seed: int, results: dict[int, Result | None]) -> None:
+    def note(self, stage: str, level: RaceLevel, seed: int, results: dict[int, Result | None]) -> None:
         """Where a stage took some starts. One that is missing stays where it stood."""
         arrived = {index: result for index, result in results.items() if result is not None}
         for index, result in arrived.items():
@@ -301,7 +301,7 @@ class _Units:
     together: bool  # whether starts are climbed together
 
     def stage(
-        self, action: str, starts: list[tuple[int, StartResult | None]], level: Level, max_evaluations: int | None
+        self, action: str, starts: list[tuple[int, StartResult | None]], level: RaceLevel, max_evaluations: int | None
     ) -> Stage:
         units = []
         for index, stands in starts:

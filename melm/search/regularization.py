@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.data.labeled import Labeled
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.objective.beyond import divergence_on
 from melm.objective.posterior import WhitenedPosterior
 from melm.plan import Fold, NothingFitted, Plan, Resamples, Result, Stage, Unit
@@ -76,9 +76,9 @@ class Regularization:
         # An average of screened and other projections would be of all features again.
         shares = np.where([candidate.n_kept == best.n_kept for candidate in candidates], shares, 0.0)
         shares /= shares.sum()
-        problem = data.problem(self.path.covariance, resamples, best.ridge, best.n_kept)
+        prepared = data.prepare(self.path.covariance, resamples, best.ridge, best.n_kept)
         chosen = [(V, share) for V, share in zip(projections, shares, strict=True) if V is not None and share > 0]
-        V = average([problem.whitening.from_features @ V for V, _ in chosen], np.array([share for _, share in chosen]))
+        V = average([prepared.whitening.from_features @ V for V, _ in chosen], np.array([share for _, share in chosen]))
         stages = [StageCount("path", min(n_rows, SAMPLE_ROWS), len(settings), _count(results))]
         if sampled and best.n_iterations > 0:
             arguments: Result = {"polish": best.objective, "n_iterations": best.n_iterations, "projection": V}
@@ -87,7 +87,7 @@ class Regularization:
             (polished,) = yield Stage("polish", [unit], 1 - POLISH_SHARE, 1.0)
             if polished is not None:
                 V = polished["projection"]
-                n_climbed = problem.rows.counts if best.objective == "posterior" else problem.counts
+                n_climbed = prepared.rows.counts if best.objective == "posterior" else prepared.counts
                 stages.append(StageCount("polish", sum(n_climbed), 1, polished["n_evaluations"]))
         paths = [
             StartResult(
@@ -114,11 +114,11 @@ class Regularization:
 
     def _task(self, data: Labeled, unit: Unit, should_stop: Callable[[], bool]) -> Callable[[], Result]:
         arguments = unit.arguments
-        problem = data.problem(self.path.covariance, unit.resamples, arguments["ridge"], arguments["n_kept"])
+        prepared = data.prepare(self.path.covariance, unit.resamples, arguments["ridge"], arguments["n_kept"])
         if "polish" in unit.arguments:
-            return partial(self._polish, problem, unit.arguments, should_stop)
+            return partial(self._polish, prepared, unit.arguments, should_stop)
         held_out = data.held_out(unit.resamples) if unit.arguments["judged"] else None
-        return partial(self.path.run, problem, held_out, unit.arguments, should_stop)
+        return partial(self.path.run, prepared, held_out, unit.arguments, should_stop)
 
     def _unit(self, name: str, setting: Setting, resamples: Resamples, start: int | None = None) -> Unit:
         ridge, gamma, n_kept = setting
@@ -176,21 +176,21 @@ class Regularization:
         self, data: Labeled, resamples: Resamples, best: Candidate, in_folds: Sequence[Result | None]
     ) -> dict[int, float | None]:
         """The features that screening kept, the one that separates best first, with their share of the inner folds."""
-        separations = data.problem(self.path.covariance, resamples, best.ridge).separations()
-        varying = data.problem(self.path.covariance, resamples, best.ridge, best.n_kept).rows.varying
+        separations = data.prepare(self.path.covariance, resamples, best.ridge).separations()
+        varying = data.prepare(self.path.covariance, resamples, best.ridge, best.n_kept).rows.varying
         folds = [set(result["kept"].tolist()) for result in in_folds if result is not None]
         return {
             feature: sum(feature in fold for fold in folds) / len(folds) if folds else None
             for feature in sorted(np.flatnonzero(varying).tolist(), key=lambda feature: -separations[feature])
         }
 
-    def _polish(self, problem: Problem, arguments: Result, should_stop: Callable[[], bool]) -> Result:
+    def _polish(self, prepared: PreparedRows, arguments: Result, should_stop: Callable[[], bool]) -> Result:
         shape = (self.path.n_components, arguments["gamma"], self.path.form)
         objective: Climbable
         if arguments["polish"] == "divergence":
-            objective, scale = divergence_on(problem, *shape), 1.0
+            objective, scale = divergence_on(prepared, *shape), 1.0
         else:  # of rows beyond memory, those that are in memory
-            objective, scale = WhitenedPosterior(problem.in_memory, *shape), POSTERIOR_SCALE
+            objective, scale = WhitenedPosterior(prepared.in_memory, *shape), POSTERIOR_SCALE
         climbed = Recording(objective, arguments, should_stop)
         (V,) = follow(climbed, arguments["projection"], [arguments["n_iterations"]], scale, self.path.tolerance)
         return {"projection": V, "n_evaluations": climbed.n_evaluations, "stopping_reason": "converged"}

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from melm.data.blocks import allot
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 
 SMALLEST = 10_000  # below, an evaluation costs hardly less
 GROWTH = 10  # from sample to sample
@@ -32,13 +32,15 @@ def sample_sizes(n_rows: int, in_memory: int | None = None) -> list[int]:
     return [*sizes, n_rows]
 
 
-def sample(problem: Problem, n_rows: int, seed: int) -> Problem:
-    """The problem on some of its rows, drawn within each class; samples of different sizes are drawn afresh."""
+def sample(prepared: PreparedRows, n_rows: int, seed: int) -> PreparedRows:
+    """Some of the rows, drawn within each class; samples of different sizes are drawn afresh."""
     by_class = []
-    for code, (rows, n_drawn) in enumerate(zip(problem.rows.by_class, allot(problem.rows.counts, n_rows), strict=True)):
+    for code, (rows, n_drawn) in enumerate(
+        zip(prepared.rows.by_class, allot(prepared.rows.counts, n_rows), strict=True)
+    ):
         generator = np.random.default_rng([seed, n_rows, code])
         drawn = generator.choice(len(rows), n_drawn, replace=False, shuffle=False)
         by_class.append(rows[np.sort(drawn)])
-    whitening = replace(problem.whitening, mixture=None)  # the covariances are those of all rows
-    sampled = replace(problem.rows, together=np.concatenate(by_class), counts=list(map(len, by_class)))
-    return replace(problem, whitening=whitening, rows=sampled, everything=None)
+    whitening = replace(prepared.whitening, mixture=None)  # the covariances are those of all rows
+    sampled = replace(prepared.rows, together=np.concatenate(by_class), counts=list(map(len, by_class)))
+    return replace(prepared, whitening=whitening, rows=sampled, everything=None)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from melm.tables.marks import GROUPS, OTHER, SIGNS, is_written_with, number_pattern
-from melm.tables.problem import Fix, Level, Problem, Problems
+from melm.tables.problem import Fix, Problem, Problems, Severity
 from melm.tables.roles import WHOLE_NUMBER
 from melm.tables.table import NO_CATEGORY, Codes, sort_categories
 from melm.typing import Array
@@ -66,7 +66,7 @@ class Numbers:
         now, other = (fraction, thousand) if decimal in cell else (thousand, fraction)
         detail = f"{cell!r} may be {fraction} or {thousand}: it is read as {now}"
         fixes = (Fix("decimal", OTHER[decimal], f"where it is {other}"), Fix("decimal", decimal, "to confirm it"))
-        problems.add(Problem(detail, fixes, column=self._name, level=Level.QUESTION))
+        problems.add(Problem(detail, fixes, column=self._name, level=Severity.QUESTION))
 
     def has_other_mark(self, cell: str) -> bool:
         """Whether a cell that is no number here is one with the other decimal mark."""

@@ -24,7 +24,7 @@ from melm.tables.csv_column import Numbers, Text, any_match
 from melm.tables.dialect import DELIMITERS, Dialect, sniff
 from melm.tables.marks import GROUPS, OTHER, SIGNS, Marks, is_open
 from melm.tables.options import ENCODINGS, ReadOptions
-from melm.tables.problem import Fix, Level, Problem, Problems
+from melm.tables.problem import Fix, Problem, Problems, Severity
 from melm.tables.roles import ID_NAME, Role, by_name, near_name
 from melm.tables.stack import Stack
 from melm.tables.table import Codes, Table
@@ -121,7 +121,7 @@ class CsvReader:
         """The table. Raises `CsvError` with all problems of the file."""
         table = self.finish_with_problems()
         if table is None or self.problems.has_errors:
-            raise CsvError([problem for problem in self.problems if problem.level is Level.ERROR])
+            raise CsvError([problem for problem in self.problems if problem.level is Severity.ERROR])
         return table
 
     def finish_with_problems(self) -> Table | None:
@@ -266,7 +266,7 @@ class CsvReader:
                 distinct = f"{name} ({n_times[name] + 1})"
             if distinct != name:
                 detail = f"the name {name!r} comes more than once: this column is called {distinct!r}"
-                self.problems.add(Problem(detail, column=distinct, level=Level.WARNING))
+                self.problems.add(Problem(detail, column=distinct, level=Severity.WARNING))
             found[distinct] = None
         return list(found)
 

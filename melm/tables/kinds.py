@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from melm.tables.options import ReadOptions
-from melm.tables.problem import SHOWN_PLACES, Fix, Level, Problem
+from melm.tables.problem import SHOWN_PLACES, Fix, Problem, Severity
 from melm.tables.roles import Role
 from melm.tables.table import NO_CATEGORY, Table
 from melm.tables.times import day_first_of, is_open, read_times
@@ -66,7 +66,7 @@ def _day_first(
     example = next(value for value in categories if is_open([value]))
     detail = f"{example!r} may have the month or the day first; it is read with the month first"
     fixes = (Fix("day_first", True, "where the day is first"), Fix("day_first", False, "to confirm it"))
-    problems.append(Problem(detail, fixes, column=name, level=Level.QUESTION))
+    problems.append(Problem(detail, fixes, column=name, level=Severity.QUESTION))
     return False
 
 

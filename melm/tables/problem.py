@@ -11,7 +11,7 @@ SHOWN_PLACES = 5
 SHOWN_KINDS = 100  # a file in which everything is wrong does not get an answer of its own size
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     """How much stands against reading a file as it is."""
 
     ERROR = "error"  # it is not read until this is settled
@@ -42,7 +42,7 @@ class Problem:
     rows: tuple[int, ...] = ()  # the first of them, counted from 0, without the header and empty lines
     lines: tuple[int, ...] = ()  # of the same rows in the file, counted from 1
     count: int = 1
-    level: Level = Level.ERROR
+    level: Severity = Severity.ERROR
     member: str | None = None  # of a body in which it stands, such as y, where it is of no column
 
     @property
@@ -79,7 +79,7 @@ class Problems:
     @property
     def has_errors(self) -> bool:
         """Whether something has to be settled before the file is read."""
-        return any(problem.level is Level.ERROR for problem in self)
+        return any(problem.level is Severity.ERROR for problem in self)
 
     def place(self, line_of: Mapping[int, int]) -> None:
         """Name the lines of rows, as far as they are known."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from melm.tables.dialect import Dialect
 from melm.tables.kinds import find_times
 from melm.tables.options import ReadOptions
-from melm.tables.problem import SHOWN_PLACES, Fix, Level, Problem
+from melm.tables.problem import SHOWN_PLACES, Fix, Problem, Severity
 from melm.tables.roles import (
     FEATURES,
     MANY_VALUES,
@@ -26,7 +26,7 @@ from melm.tables.roles import (
     sort_columns,
 )
 from melm.tables.table import NO_CATEGORY, Table
-from melm.tables.target import Candidate, guess_target
+from melm.tables.target import TargetCandidate, guess_target
 from melm.tables.times import as_iso
 
 SHOWN_EXAMPLES = 3
@@ -74,9 +74,9 @@ class Reading:
     n_unlabeled: int = 0
     n_dropped: int = 0  # labeled rows that the options leave out
     columns: tuple[ColumnReading, ...] = ()
-    target: Candidate | None = None  # the column that was named, else the likeliest
+    target: TargetCandidate | None = None  # the column that was named, else the likeliest
     is_target_given: bool = False
-    other_targets: tuple[Candidate, ...] = ()
+    other_targets: tuple[TargetCandidate, ...] = ()
     classes: tuple[ClassReading, ...] = ()
     problems: tuple[Problem, ...] = ()
     content: Sorted | None = None  # the rows, where they could be sorted by the roles of their columns
@@ -84,7 +84,7 @@ class Reading:
     @property
     def errors(self) -> list[Problem]:
         """What has to be settled before the table is read."""
-        return [problem for problem in self.problems if problem.level is Level.ERROR]
+        return [problem for problem in self.problems if problem.level is Severity.ERROR]
 
 
 def read_roles(
@@ -110,7 +110,7 @@ def read_roles(
     candidates = guess_target(table, roles) if is_guessed else []
     target = next((each for each in candidates if each.name == given), None)
     if given is not None and target is None:
-        target = Candidate(given, "set by the caller", _n_distinct(table, given), 0.0)
+        target = TargetCandidate(given, "set by the caller", _n_distinct(table, given), 0.0)
     if given is None and labels is None:
         target = candidates[0] if candidates else None
         if target is not None:
@@ -148,13 +148,13 @@ def _roles(table: Table, options: ReadOptions, problems: list[Problem]) -> dict[
         return dict(assign_roles(table))
 
 
-def _no_target(table: Table, guess: Candidate | None) -> Problem:
+def _no_target(table: Table, guess: TargetCandidate | None) -> Problem:
     if guess is None:
         fixes = (Fix("target", table.names[-1], "where the last column holds the labels"),)
         return Problem("labels are missing", fixes, f"columns: {', '.join(table.names[:50])}", member="y")
     detail = f"no column is named as the target; {guess.name!r} is the likeliest: {guess.reason}"
     advice = "name another column by target where that is wrong"
-    return Problem(detail, (Fix("target", guess.name, "to confirm it"),), advice, guess.name, level=Level.QUESTION)
+    return Problem(detail, (Fix("target", guess.name, "to confirm it"),), advice, guess.name, level=Severity.QUESTION)
 
 
 def _rows(
@@ -176,7 +176,7 @@ def _rows(
         problems.append(Problem("the label is missing", fixes, column=target, rows=rows, count=n_unlabeled))
     elif n_unlabeled:
         detail = f"{n_unlabeled} of {len(table)} rows have no label and are left out"
-        problems.append(Problem(detail, column=target, level=Level.WARNING))
+        problems.append(Problem(detail, column=target, level=Severity.WARNING))
     if options.drop_missing:
         for name in table.names:
             if roles[name].role in FEATURES:
@@ -224,7 +224,7 @@ def _settle_classes(
         content = replace(content, labels=np.where(is_rare, OTHER_CLASS, labels.astype(str)))
     if rare and options.rare_classes != "refuse":
         done = "left out" if options.rare_classes == "drop" else f"made one, {OTHER_CLASS!r}"
-        problems.append(Problem(f"{_shown(rare, content.weights)}: {done}", column=target, level=Level.WARNING))
+        problems.append(Problem(f"{_shown(rare, content.weights)}: {done}", column=target, level=Severity.WARNING))
         found, inverse = np.unique(np.asarray(content.labels), return_inverse=True)
         rare = found[_are_rare(inverse, content.weights)].tolist()
     if len(found) < 2:
@@ -282,7 +282,7 @@ def _look_at_features(columns: Sequence[ColumnReading], options: ReadOptions, pr
             Fix("drop_missing", True, "to leave these rows out"),
         )
         advice = "numbers take the median there, and categories one of their own"
-        problems.append(Problem(detail, fixes, advice, level=Level.WARNING))
+        problems.append(Problem(detail, fixes, advice, level=Severity.WARNING))
 
 
 def _columns(

@@ -30,7 +30,7 @@ NAMES, UNLIKELY = frozenset(CLASS_NAMES.split()), frozenset(OTHER_NAMES.split())
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TargetCandidate:
     """A column that may be the target, and what speaks for it."""
 
     name: str
@@ -39,7 +39,7 @@ class Candidate:
     score: float
 
 
-def guess_target(table: Table, roles: Mapping[str, Proposal]) -> list[Candidate]:
+def guess_target(table: Table, roles: Mapping[str, Proposal]) -> list[TargetCandidate]:
     """The columns that may be the target, the likeliest first."""
     rows = np.arange(min(len(table), LOOKED_AT_ROWS))
     table = table.take(rows)
@@ -50,7 +50,7 @@ def guess_target(table: Table, roles: Mapping[str, Proposal]) -> list[Candidate]
     return sorted(judged, key=lambda each: -each.score)[: RUNNERS_UP + 1]
 
 
-def _describe(table: Table, name: str) -> Candidate | None:
+def _describe(table: Table, name: str) -> TargetCandidate | None:
     codes, n_classes = _classes(table, name)
     labeled = codes[codes != NO_CATEGORY]
     if not 2 <= n_classes <= MOST_CLASSES or len(labeled) <= n_classes:
@@ -73,7 +73,7 @@ def _describe(table: Table, name: str) -> Candidate | None:
         score, reasons = score + 0.5, [*reasons, "the first column"]
     missing = 1 - len(labeled) / len(codes)
     reasons.append(f"{n_classes} different values")
-    return Candidate(name, ", ".join(reasons), n_classes, score - 8 * missing - n_classes / MOST_CLASSES)
+    return TargetCandidate(name, ", ".join(reasons), n_classes, score - 8 * missing - n_classes / MOST_CLASSES)
 
 
 def plain(name: str) -> str:
@@ -98,7 +98,7 @@ def _classes(table: Table, name: str) -> tuple[npt.NDArray[np.intp], int]:
     return codes_of_numbers, len(present)
 
 
-def _with_separation(table: Table, roles: Mapping[str, Proposal], candidate: Candidate) -> Candidate:
+def _with_separation(table: Table, roles: Mapping[str, Proposal], candidate: TargetCandidate) -> TargetCandidate:
     """What the numbers of a table tell apart is likelier: the share of their variance that lies between its classes."""
     codes, _ = _classes(table, candidate.name)
     labeled = codes != NO_CATEGORY
@@ -106,7 +106,7 @@ def _with_separation(table: Table, roles: Mapping[str, Proposal], candidate: Can
     shares = [_share_between(table.number(name)[labeled], codes[labeled]) for name in names[:LOOKED_AT_COLUMNS]]
     best = sorted(shares)[-3:]
     score = candidate.score + (3 * sum(best) / len(best) if best else 0.0)
-    return Candidate(candidate.name, candidate.reason, candidate.n_classes, score)
+    return TargetCandidate(candidate.name, candidate.reason, candidate.n_classes, score)
 
 
 def _share_between(values: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> float:

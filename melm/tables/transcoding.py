@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from melm.tables.dialect import LONGEST_MARK, encoding_of
-from melm.tables.problem import Fix, Level, Problem, Problems
+from melm.tables.problem import Fix, Problem, Problems, Severity
 
 UNDEFINED_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
@@ -101,7 +101,7 @@ class Transcoder:
             Fix("encoding", "cp1251", "for Cyrillic"),
         )
         detail = f"the file is not UTF-8: it is read as {self.encoding}{shown}"
-        self._problems.add(Problem(detail, fixes, level=Level.QUESTION))
+        self._problems.add(Problem(detail, fixes, level=Severity.QUESTION))
         return found
 
     def _decode(self, chunk: bytes, final: bool) -> bytes:

@@ -9,13 +9,12 @@ import numpy as np
 from melm.evidence.evaluate import balanced_accuracy
 from melm.model import Model
 from melm.objective.divergence import divergence
-from melm.typing import ShouldStop, never
-from service.intake.formats.table import Array
+from melm.typing import AnyArray, ShouldStop, never
 
 SMALLEST_PROBABILITY = 1e-15  # of a log loss, where a model was sure and wrong
 
 
-def score(model: Model, X: Array, y: Array, should_stop: ShouldStop = never) -> dict[str, Any]:
+def score(model: Model, X: AnyArray, y: AnyArray, should_stop: ShouldStop = never) -> dict[str, Any]:
     """Accuracies, log loss, confusion, and the divergence of the classes among these rows."""
     n_classes = len(model.classes)
     codes = np.searchsorted(model.classes, y)
@@ -33,7 +32,7 @@ def score(model: Model, X: Array, y: Array, should_stop: ShouldStop = never) -> 
     }
 
 
-def divergence_of(model: Model, X: Array, y: Array) -> float | None:
+def divergence_of(model: Model, X: AnyArray, y: AnyArray) -> float | None:
     """The divergence after the model's projection; None where these rows have none, as with a class of one row."""
     try:
         return divergence(X, y, model.projection, gamma=model.card.gamma)

@@ -58,7 +58,7 @@ def separation(model: Model, data: Labeled, V: Array) -> tuple[float, float]:
     kind, ridge = parameters.get("covariance", "ledoit_wolf"), parameters.get("ridge", 0.0)
     if model.card.search is not None and model.card.search.chosen is not None:
         ridge = max(model.card.search.chosen.candidates, key=lambda each: each.score or -np.inf).ridge
-    problem = data.problem("empirical" if kind == "empirical" else "ledoit_wolf", ridge=_number(ridge))
+    problem = data.prepare("empirical" if kind == "empirical" else "ledoit_wolf", ridge=_number(ridge))
     V_white = problem.to_whitened(V)
     if np.linalg.matrix_rank(V_white) < V.shape[1]:
         raise ValueError("its columns are linearly dependent on the training rows: the projection has no density")

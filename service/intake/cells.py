@@ -12,18 +12,19 @@ import numpy as np
 from melm.tables.options import ReadOptions
 from melm.tables.roles import Role
 from melm.tables.table import Cell, Table
+from melm.typing import AnyArray
 from service.errors import FieldError, Invalid, escape
 from service.intake.formats import CODECS, Content, Limits, arrow, csv, excel, json
-from service.intake.formats.table import Array, cell_errors, check_size, labels_of
+from service.intake.formats.table import cell_errors, check_size, labels_of
 from service.intake.sandbox import decoder
 
 
 @dataclass(frozen=True)
-class Cells:
+class JsonTable:
     """A table, and what a JSON body says beside it."""
 
     table: Table
-    y: Array | None = None
+    y: AnyArray | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  # roles
     fields: dict[str, Any] = field(default_factory=dict)  # name, metadata
 
@@ -38,24 +39,24 @@ class RowsBody(msgspec.Struct, forbid_unknown_fields=True):
     metadata: dict[str, str] | None = None
 
 
-def read_cells(media_type: str, body: Content, limits: Limits, options: ReadOptions) -> Cells | None:
+def read_cells(media_type: str, body: Content, limits: Limits, options: ReadOptions) -> JsonTable | None:
     """The table of a body; None where the body is a matrix, which has no columns of text."""
     reader = READERS.get(media_type)
     return None if reader is None else reader(body, limits, options)
 
 
-def read_csv(body: Content, limits: Limits, options: ReadOptions) -> Cells:
+def read_csv(body: Content, limits: Limits, options: ReadOptions) -> JsonTable:
     """CSV in the dialect that it is found in."""
-    return Cells(csv.read_table(body, limits, options))
+    return JsonTable(csv.read_table(body, limits, options))
 
 
-def read_excel(body: Content, limits: Limits, options: ReadOptions) -> Cells:
+def read_excel(body: Content, limits: Limits, options: ReadOptions) -> JsonTable:
     """A sheet of a workbook, by the reader of CSV."""
     sheet, written = excel.open_sheet(body, limits, options)
     return read_csv(sheet, limits, written)
 
 
-def read_json(body: Content, limits: Limits, options: ReadOptions) -> Cells | None:
+def read_json(body: Content, limits: Limits, options: ReadOptions) -> JsonTable | None:
     """Rows by name. A column that a row leaves out is a gap there."""
     try:
         parsed = msgspec.json.decode(body, type=RowsBody)
@@ -89,7 +90,7 @@ def read_json(body: Content, limits: Limits, options: ReadOptions) -> Cells | No
         raise Invalid(errors)
     fields = {name: getattr(parsed, name) for name in ("name", "metadata") if getattr(parsed, name) is not None}
     y = None if parsed.y is None else labels_of(parsed.y)
-    return Cells(Table.of_cells(columns, text), y, parsed.columns or {}, fields)
+    return JsonTable(Table.of_cells(columns, text), y, parsed.columns or {}, fields)
 
 
 def row_errors(body: dict[str, Any]) -> list[FieldError]:
@@ -122,16 +123,16 @@ def wrong_cells(rows: list[dict[str, Any]]) -> Iterator[tuple[int, str, str, str
                 yield index, name, repr(str(cell)[:40]), "is no number, text or null"
 
 
-def read_arrow(reader: str) -> Callable[[Content, Limits, ReadOptions], Cells]:
+def read_arrow(reader: str) -> Callable[[Content, Limits, ReadOptions], JsonTable]:
     """The columns of a format that the sandbox decodes. Labels are text, whatever they hold."""
 
-    def read(body: Content, limits: Limits, options: ReadOptions) -> Cells:
-        return Cells(decoder.decode(reader, body, limits, () if options.target is None else (options.target,)))
+    def read(body: Content, limits: Limits, options: ReadOptions) -> JsonTable:
+        return JsonTable(decoder.decode(reader, body, limits, () if options.target is None else (options.target,)))
 
     return read
 
 
-READERS: dict[str, Callable[[Content, Limits, ReadOptions], Cells | None]] = {
+READERS: dict[str, Callable[[Content, Limits, ReadOptions], JsonTable | None]] = {
     CODECS["application/json"].media_type: read_json,
     CODECS["text/csv"].media_type: read_csv,
     arrow.STREAM.media_type: read_arrow("arrow"),

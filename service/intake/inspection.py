@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from melm.data.blocks import blocks
 from melm.tables.sparse import is_sparse
-from melm.typing import Matrix
+from melm.typing import AnyArray, Matrix
 from service.errors import SHOWN_PLACES, FieldError, Invalid
-from service.intake.formats import Table
-from service.intake.formats.table import Array, cell_errors
+from service.intake.formats import Matrices
+from service.intake.formats.table import cell_errors
 
 MIN_ROWS_PER_CLASS = 2
 MAX_NAME_LENGTH = 1_000
 MAX_NAME_CHARACTERS = 1 << 23  # of all columns: a million of them have names of seven characters
 
 
-def check_training_data(table: Table, pointer: str = "") -> tuple[Matrix, Array]:
+def check_training_data(table: Matrices, pointer: str = "") -> tuple[Matrix, AnyArray]:
     """X and y of a table from which something can be learned."""
     if table.y is None:
         detail = "labels are missing"
@@ -49,7 +49,7 @@ def is_constant(X: Matrix) -> npt.NDArray[np.bool_]:
     return constant
 
 
-def check_input(table: Table, n_features: int, feature_names: Sequence[str] | None) -> Matrix:
+def check_input(table: Matrices, n_features: int, feature_names: Sequence[str] | None) -> Matrix:
     """X of rows that a model of `n_features` can answer for: its columns, by name where both have names."""
     X = table.X
     if feature_names is not None and table.feature_names is not None and table.feature_names != tuple(feature_names):
@@ -69,7 +69,7 @@ def check_input(table: Table, n_features: int, feature_names: Sequence[str] | No
     return X
 
 
-def check_known_labels(y: Array | None, n_rows: int, classes: Array) -> Array:
+def check_known_labels(y: AnyArray | None, n_rows: int, classes: AnyArray) -> AnyArray:
     """One label a row, of classes that a model knows."""
     if y is None:
         raise Invalid([FieldError("/y", "labels are missing", "send y, or name the label column by ?target=")])
@@ -92,7 +92,7 @@ def size_errors(X: Matrix, pointer: str) -> Iterator[FieldError]:
             yield FieldError(f"{pointer}/X", f"there are no {noun}")
 
 
-def name_errors(table: Table, pointer: str) -> Iterator[FieldError]:
+def name_errors(table: Matrices, pointer: str) -> Iterator[FieldError]:
     """Column names that do not name the columns one by one."""
     names = table.feature_names
     if names is None:
@@ -130,7 +130,7 @@ def finite_errors(X: Matrix, pointer: str) -> list[FieldError]:
     return cell_errors(cells, f"{pointer}/X", "send a finite number")
 
 
-def label_errors(y: Array, n_rows: int, pointer: str) -> Iterator[FieldError]:
+def label_errors(y: AnyArray, n_rows: int, pointer: str) -> Iterator[FieldError]:
     """Labels that do not fit the rows, or do not make two classes."""
     if len(y) != n_rows:
         yield FieldError(f"{pointer}/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")

@@ -46,7 +46,7 @@ class Memory:
     @contextmanager
     def request(self) -> Iterator[None]:
         """What one request holds, until the block ends."""
-        held = Held(self)
+        held = ReservedMemory(self)
         token = HELD.set(held)
         try:
             yield
@@ -54,7 +54,7 @@ class Memory:
             HELD.reset(token)
             held.release()
 
-    def take(self, held: Held, n_more: int) -> None:
+    def take(self, held: ReservedMemory, n_more: int) -> None:
         """Admit more bytes of a request."""
         with self._lock:
             limit = round(self._limit_bytes * (SHARE if self._has_many_tenants() else 1))
@@ -64,7 +64,7 @@ class Memory:
                 raise Busy(retry_after_seconds=1)
             self._n_bytes[held.tenant] += n_more
 
-    def give_back(self, held: Held) -> None:
+    def give_back(self, held: ReservedMemory) -> None:
         """A request has ended."""
         with self._lock:
             self._n_bytes[held.tenant] -= held.n_admitted
@@ -72,7 +72,7 @@ class Memory:
                 del self._n_bytes[held.tenant]
 
 
-class Held:
+class ReservedMemory:
     """What one request holds."""
 
     def __init__(self, memory: Memory) -> None:
@@ -95,7 +95,7 @@ class Held:
             self._memory.give_back(self)
 
 
-HELD: ContextVar[Held | None] = ContextVar("held", default=None)  # of the request that is being answered
+HELD: ContextVar[ReservedMemory | None] = ContextVar("held", default=None)  # of the request that is being answered
 
 
 def hold(n_bytes: int) -> None:

@@ -14,13 +14,12 @@ from melm.tables.roles import Role, RolesError, labels_of
 from melm.tables.rows import about_extra, find_columns, names_beyond, role_of
 from melm.tables.sparse import is_sparse
 from melm.tables.table import Table
-from melm.typing import Matrix
+from melm.typing import AnyArray, Matrix
 from service.errors import SHOWN_ERRORS, FieldError, Invalid, escape
 from service.intake import formats as codecs
 from service.intake.cells import read_cells
-from service.intake.formats import Answer, Codec, Limits
+from service.intake.formats import Codec, Limits, NamedArrays
 from service.intake.formats.csv import CSV, as_field_error, with_lines
-from service.intake.formats.table import Array
 from service.intake.inspection import check_input
 from service.intake.memory import hold
 
@@ -29,16 +28,18 @@ FOUND_OUT = ReadOptions()
 
 
 @dataclass(frozen=True)
-class Rows:
+class ModelRows:
     """Rows as a model takes them, and what is to be said about them."""
 
     X: Matrix
-    y: Array | None = None
-    ids: Array | None = None
+    y: AnyArray | None = None
+    ids: AnyArray | None = None
     warnings: tuple[str, ...] = ()
 
 
-def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, written: ReadOptions = FOUND_OUT) -> Rows:
+def read_rows(
+    codec: Codec, content: bytes, limits: Limits, model: Model, written: ReadOptions = FOUND_OUT
+) -> ModelRows:
     """The rows of a body. Matrices and plain JSON take the short way; all else is read as a table.
 
     `written` says how CSV is written, and which column of a table holds labels.
@@ -60,7 +61,7 @@ def read_rows(codec: Codec, content: bytes, limits: Limits, model: Model, writte
     return from_matrix(codec.read_matrix(content, limits), model) if found is None else found
 
 
-def with_remarks(answer: Answer, rows: Rows, id_name: str | None) -> Answer:
+def with_remarks(answer: NamedArrays, rows: ModelRows, id_name: str | None) -> NamedArrays:
     """The answer with what the rows are called and what is to be said about them."""
     if rows.ids is None or id_name is None:
         return answer if not rows.warnings else replace(answer, warnings=rows.warnings)
@@ -68,7 +69,7 @@ def with_remarks(answer: Answer, rows: Rows, id_name: str | None) -> Answer:
     return replace(answer, arrays=arrays, columns=columns, warnings=rows.warnings)
 
 
-def from_matrix(matrix: codecs.Table, model: Model) -> Rows:
+def from_matrix(matrix: codecs.Matrices, model: Model) -> ModelRows:
     """Numbers by position, or by name where both sides have names."""
     columns = model.columns
     if model.encoder is not None:
@@ -80,10 +81,10 @@ def from_matrix(matrix: codecs.Table, model: Model) -> Rows:
         return from_table(Table.of_numbers(matrix.X.astype(np.float64), names), model, matrix.y)
     X = check_input(matrix, len(columns), model.feature_names)
     extra = names_beyond(matrix.feature_names or (), columns)
-    return Rows(X, matrix.y, warnings=about_extra(extra) if model.feature_names else ())
+    return ModelRows(X, matrix.y, warnings=about_extra(extra) if model.feature_names else ())
 
 
-def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, written: ReadOptions) -> Rows | None:
+def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, written: ReadOptions) -> ModelRows | None:
     """The rows of a table; None where the body is a matrix."""
     encoded = () if model.encoder is None else model.encoder.columns
     kinds = {column.name: role_of(column) for column in encoded}
@@ -104,11 +105,11 @@ def from_cells(codec: Codec, content: bytes, limits: Limits, model: Model, writt
             raise Invalid([FieldError(f"/{escape(target)}", detail) for _, detail in error.problems]) from None
         table = table.select([name for name in table.names if name != target])
     if model.feature_names is None:
-        return from_matrix(codecs.Table(np.ascontiguousarray(table.numbers), y), model)
+        return from_matrix(codecs.Matrices(np.ascontiguousarray(table.numbers), y), model)
     return from_table(table, model, y)
 
 
-def from_table(table: Table, model: Model, y: Array | None) -> Rows:
+def from_table(table: Table, model: Model, y: AnyArray | None) -> ModelRows:
     """The columns of the model out of a table, encoded."""
     columns = model.columns
     known: Sequence[Column] = (
@@ -119,13 +120,13 @@ def from_table(table: Table, model: Model, y: Array | None) -> Rows:
         raise Invalid([as_field_error(problem) for problem in problems[:SHOWN_ERRORS]])
     extra = [name for name in names_beyond(table.names, columns) if name != model.id_name]
     if model.encoder is None:
-        X: Array = np.ascontiguousarray(table.select(columns).numbers)
+        X: AnyArray = np.ascontiguousarray(table.select(columns).numbers)
     else:
         X = model.encoder.encode(table)
-    return Rows(X, y, ids_of(table, model.id_name), (*about_extra(extra), *remarks))
+    return ModelRows(X, y, ids_of(table, model.id_name), (*about_extra(extra), *remarks))
 
 
-def ids_of(table: Table, name: str | None) -> Array | None:
+def ids_of(table: Table, name: str | None) -> AnyArray | None:
     """What the rows are called, where they say it."""
     if name is None or name not in table.names:
         return None

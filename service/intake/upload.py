@@ -21,14 +21,14 @@ from melm.tables.roles import Role, Sorted
 from melm.tables.sparse import is_sparse
 from melm.tables.stack import Stack
 from melm.tables.table import Table
-from melm.typing import Matrix
+from melm.typing import AnyArray, Matrix
 from service.errors import FieldError, Invalid
 from service.intake import formats as codecs
-from service.intake.cells import Cells, read_cells
+from service.intake.cells import JsonTable, read_cells
 from service.intake.formats import Codec, Limits
 from service.intake.formats.csv import CSV, PIECE_BYTES, TableReader, as_field_error, inspect_csv
 from service.intake.formats.excel import EXCEL, open_sheet
-from service.intake.formats.table import SPILL_BYTES, Array
+from service.intake.formats.table import SPILL_BYTES
 from service.intake.inspection import check_training_data, length_errors
 from service.intake.memory import ROW_BYTES, hold, hold_unfolded
 from service.intake.wording import as_field_errors
@@ -44,7 +44,7 @@ class Upload:
     """What the store keeps of a body."""
 
     X: Matrix
-    y: Array
+    y: AnyArray
     feature_names: tuple[str, ...] | None
     part: TablePart | None = None
     info: Table | None = None  # columns that are shown and no more
@@ -123,7 +123,7 @@ class Reception:
         """The rows. A table is sorted by the roles of its columns; a matrix is taken as it is."""
         with room():
             if self._csv is not None:
-                return from_cells(Cells(self._csv.finish()), self._options)
+                return from_cells(JsonTable(self._csv.finish()), self._options)
             content = self._whole()
             cells = read_cells(self._codec.media_type, content, self._limits, self._options)
             if cells is not None:
@@ -156,7 +156,7 @@ def read_upload(codec: Codec, content: bytes, limits: Limits, options: ReadOptio
     return reception.finish()
 
 
-def from_cells(cells: Cells, options: ReadOptions) -> Upload:
+def from_cells(cells: JsonTable, options: ReadOptions) -> Upload:
     """A table, sorted by the roles of its columns."""
     if errors := list(length_errors(cells.table.names, "")):
         raise Invalid(errors)
@@ -188,7 +188,7 @@ def hold_text(table: Table, name: str | None) -> None:
         hold(4 * len(table) * max(map(len, table.text(name)[1]), default=0))
 
 
-def with_roles(options: ReadOptions, cells: Cells) -> ReadOptions:
+def with_roles(options: ReadOptions, cells: JsonTable) -> ReadOptions:
     """The options, with the roles that a JSON body has of its own."""
     return replace(options, columns={**options.columns, **cells.columns})
 
@@ -198,7 +198,7 @@ def as_upload(found: Sorted) -> Upload:
     features, labels = found.features, np.asarray(found.labels)
     extra = (found.ids, found.groups, found.weights)
     if not needs_encoder(features) and all(array is None for array in extra):
-        matrix = codecs.Table(np.ascontiguousarray(features.numbers), labels, features.names)
+        matrix = codecs.Matrices(np.ascontiguousarray(features.numbers), labels, features.names)
         return Upload(*check_training_data(matrix), features.names)
     numbers = np.ascontiguousarray(features.numbers)
     for block in blocks(*numbers.shape):

@@ -46,11 +46,11 @@ class Connections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self._by_address: defaultdict[str, dict[Connection, None]] = defaultdict(dict)  # oldest first
+        self._by_address: defaultdict[str, dict[ClientConnection, None]] = defaultdict(dict)  # oldest first
         self._n = 0
         self._is_sweeping = False
 
-    def take(self, connection: Connection) -> None:
+    def take(self, connection: ClientConnection) -> None:
         """A new one."""
         same = self._by_address[connection.address]
         same[connection] = None
@@ -62,7 +62,7 @@ class Connections:
         if not self._is_sweeping:
             self._sweep()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: ClientConnection) -> None:
         """One that is closed, or is to make room."""
         same = self._by_address[connection.address]
         if connection in same:
@@ -71,14 +71,14 @@ class Connections:
         if not same:
             del self._by_address[connection.address]
 
-    def _make_room(self, connections: Iterable[Connection]) -> None:
+    def _make_room(self, connections: Iterable[ClientConnection]) -> None:
         """Drop the one that has waited longest. Where all others are at work, that is the newest."""
         waiting = [(each.waiting_since, each) for each in connections if each.waiting_since is not None]
         _, longest = min(waiting, key=itemgetter(0))
         self.forget(longest)
         longest.abort()
 
-    def _all(self) -> Iterator[Connection]:
+    def _all(self) -> Iterator[ClientConnection]:
         for same in self._by_address.values():
             yield from same
 
@@ -92,7 +92,7 @@ class Connections:
             loop.call_later(self.limits.header_seconds / SWEEPS, self._sweep)
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """One connection: uvicorn's protocol, with an eye on the clock."""
 
     def __init__(self, connections: Connections, **of_uvicorn: Any) -> None:
@@ -212,7 +212,7 @@ def protocol_of(settings: ServiceSettings) -> type[asyncio.Protocol]:
         header_seconds=settings.header_timeout_seconds,
         upload_seconds=settings.upload_timeout_seconds,
     )
-    return cast("type[asyncio.Protocol]", partial(Connection, Connections(limits)))
+    return cast("type[asyncio.Protocol]", partial(ClientConnection, Connections(limits)))
 
 
 def raise_file_limit() -> int:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service import problems
 from service.intake.memory import Memory
 from service.operation import logs
-from service.operation.connections import Connection
+from service.operation.connections import ClientConnection
 from service.operation.metrics import Metrics
 
 logger = logging.getLogger("service.request")
@@ -50,7 +50,7 @@ class Observation:
         token = logs.request_id.set(request_id)
         added = [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]
         status = 0
-        connection: Connection | None = scope.get("state", {}).get("connection")
+        connection: ClientConnection | None = scope.get("state", {}).get("connection")
         if connection is not None:
             connection.begin_request(declared_bytes(scope))
 

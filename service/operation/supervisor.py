@@ -50,7 +50,7 @@ class UpError(Exception):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Deployment:
     """What to start."""
 
     host: str
@@ -62,7 +62,7 @@ class Plan:
 
 
 @dataclass
-class Part:
+class ChildProcess:
     """One child: how it is started, and what it said last."""
 
     name: str
@@ -73,7 +73,7 @@ class Part:
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
 
-def run(plan: Plan) -> int:
+def run(plan: Deployment) -> int:
     """Start everything and stay until told to stop; answers the exit code."""
     try:
         check_plan(plan)
@@ -86,7 +86,7 @@ def run(plan: Plan) -> int:
         return 1
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: Deployment) -> None:
     """Find out what would fail later, before anything runs."""
     settings = ServiceSettings.from_environment(os.environ)
     check_binding(plan.host, Keyring(settings.keys, plan.keys_file), settings.user_header)
@@ -162,7 +162,7 @@ def socket_directory(data_dir: Path) -> Iterator[Path]:
             yield Path(directory)
 
 
-def parts_of(plan: Plan, sockets: Path, lock: int) -> list[Part]:
+def parts_of(plan: Deployment, sockets: Path, lock: int) -> list[ChildProcess]:
     """The children, in the order in which they start."""
     server_socket = sockets / SOCKET
     environment = {
@@ -172,13 +172,13 @@ def parts_of(plan: Plan, sockets: Path, lock: int) -> list[Part]:
         "MELM_WORKER_PROCESSES": str(plan.workers),
         "MELM_KEYS_FILE": str(plan.keys_file or ""),
     }
-    worker = Part("worker", [sys.executable, "-P", "-m", "worker"], environment)
-    api = Part("api", [sys.executable, "-P", "-m", "service"], environment)
+    worker = ChildProcess("worker", [sys.executable, "-P", "-m", "worker"], environment)
+    api = ChildProcess("api", [sys.executable, "-P", "-m", "service"], environment)
     if plan.redis_url is not None:
         return [worker, api]
     environment["MELM_STORE_FOLDER"] = str(plan.data_dir.resolve())
     command = server_command(plan.data_dir.resolve(), server_socket)
-    return [Part("server", command, inherits=(lock,)), worker, api]
+    return [ChildProcess("server", command, inherits=(lock,)), worker, api]
 
 
 def server_command(data_dir: Path, server_socket: Path) -> list[str]:
@@ -216,7 +216,7 @@ def server_version(path: str) -> int:
     return int(match[1]) if match else 0
 
 
-async def supervise(plan: Plan, parts: list[Part]) -> int:
+async def supervise(plan: Deployment, parts: list[ChildProcess]) -> int:
     """Run the parts until a signal comes."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -235,7 +235,7 @@ async def supervise(plan: Plan, parts: list[Part]) -> int:
             await end(part)
 
 
-async def keep_alive(part: Part) -> None:
+async def keep_alive(part: ChildProcess) -> None:
     """Start a part again whenever it dies, without end: a disk that was full has room again, and then all goes on."""
     quick_deaths = 0
     while True:
@@ -254,7 +254,7 @@ async def keep_alive(part: Part) -> None:
         await asyncio.sleep(pause)
 
 
-async def start(part: Part) -> None:
+async def start(part: ChildProcess) -> None:
     """Start a child in a process group of its own, so that the terminal's Ctrl-C is ours to handle."""
     part.process = await asyncio.create_subprocess_exec(
         *part.command,
@@ -274,7 +274,7 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-async def follow(part: Part) -> int:
+async def follow(part: ChildProcess) -> int:
     """Pass on what is worth reading until the child ends; answers its exit code."""
     process = part.process
     if process is None or process.stdout is None:
@@ -300,7 +300,7 @@ async def next_line(stream: asyncio.StreamReader) -> bytes:
         return b"(a line that is too long)\n"
 
 
-async def end(part: Part) -> None:
+async def end(part: ChildProcess) -> None:
     """Stop a child: politely, then not. Its whole group goes, so that no grandchild stays."""
     process = part.process
     if process is None:
@@ -315,7 +315,7 @@ async def end(part: Part) -> None:
     await process.wait()
 
 
-async def announce(plan: Plan) -> None:
+async def announce(plan: Deployment) -> None:
     """Say where the service is, once it answers and a worker is alive."""
     host = f"[{plan.host}]" if ":" in plan.host else plan.host
     address = f"http://{host}:{plan.port}"

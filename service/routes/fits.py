@@ -29,7 +29,7 @@ from service.intake.formats import JSON_ONLY, codec_for_body
 from service.openapi import LOCATION, RETRY_AFTER, body, problems
 from service.schemas import VARIANTS, EventOut, EventsOut, FitOut, PageOut, PreviewOut
 from worker.store.errors import StoreUnavailable
-from worker.store.records import FitRecord, Idempotency, Outcome, Status
+from worker.store.records import FitRecord, Idempotency, Status, SubmitOutcome
 
 router = APIRouter(prefix="/v1/fits", tags=["fits"])
 
@@ -69,20 +69,22 @@ async def create_fit(
     request.scope["fit_id"] = record.id
     if wait_seconds and record.is_active:
         record = await context.watch.ended(tenant, record.id, wait_seconds, until_model=until == "model")
-    return await answer(request, context, record, reused=outcome is Outcome.REUSED, accepted=True)
+    return await answer(request, context, record, reused=outcome is SubmitOutcome.REUSED, accepted=True)
 
 
-def submit(context: Context, tenant: str, content: bytes, idempotency: Idempotency | None) -> tuple[FitRecord, Outcome]:
+def submit(
+    context: Context, tenant: str, content: bytes, idempotency: Idempotency | None
+) -> tuple[FitRecord, SubmitOutcome]:
     """From a body to a stored fit. Rows that came along are stored as a dataset first."""
     ask = submission.parse(content, context.settings.limits)
     store = context.store
 
-    def make() -> tuple[FitRecord, Outcome]:
+    def make() -> tuple[FitRecord, SubmitOutcome]:
         wanted = submission.complete(ask, submission.dataset_of(ask, store, tenant), context.settings)
         return store.fits.submit(tenant, wanted, idempotency=idempotency)
 
-    def find(fit_id: str) -> tuple[FitRecord, Outcome]:
-        return store.fits.get(tenant, fit_id), Outcome.REPLAYED
+    def find(fit_id: str) -> tuple[FitRecord, SubmitOutcome]:
+        return store.fits.get(tenant, fit_id), SubmitOutcome.REPLAYED
 
     record, outcome = once(store, tenant, idempotency, find=find, make=make)
     if record.is_active:

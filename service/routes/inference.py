@@ -18,10 +18,10 @@ from service.dependencies import Body, ContextDep, ModelId, PredictTenant, autho
 from service.inference import scoring
 from service.inference.direct_route import DirectResponse
 from service.inference.model_cache import CachedModel
-from service.intake.formats import CODECS, Answer, codec_for_answer, codec_for_body
+from service.intake.formats import CODECS, NamedArrays, codec_for_answer, codec_for_body
 from service.intake.inspection import check_known_labels
 from service.intake.memory import hold
-from service.intake.rows import FOUND_OUT, Rows, read_rows, with_remarks
+from service.intake.rows import FOUND_OUT, ModelRows, read_rows, with_remarks
 from service.intake.table_query import CSV_PARAMETERS, TableQuery, parse_query, parse_raw
 from service.openapi import body, problems
 from service.schemas import PredictOut, ProbabilitiesOut, ScoreOut, TransformOut
@@ -46,7 +46,10 @@ PROBLEMS = problems(400, 404, 406, 408, 410, 413, 415, 422)
 
 
 async def respond(
-    request: Request, model_id: str, ask: Callable[[CachedModel, Rows, ShouldStop], Answer], tenant: str | None = None
+    request: Request,
+    model_id: str,
+    ask: Callable[[CachedModel, ModelRows, ShouldStop], NamedArrays],
+    tenant: str | None = None,
 ) -> Response:
     """Decode, ask, encode: at once for little work and a model at hand, in a thread otherwise.
 
@@ -60,10 +63,10 @@ async def respond(
     is_raw = parse_raw(request.query_params)
     written = parse_query(request.query_params) if reader in WRITTEN else FOUND_OUT
 
-    def read(cached: CachedModel) -> Rows:
+    def read(cached: CachedModel) -> ModelRows:
         return read_rows(reader, content, context.settings.limits, cached.model, written)
 
-    def work(cached: CachedModel, rows: Rows | None, should_stop: ShouldStop = never) -> tuple[bytes, Answer]:
+    def work(cached: CachedModel, rows: ModelRows | None, should_stop: ShouldStop = never) -> tuple[bytes, NamedArrays]:
         rows = read(cached) if rows is None else rows
         hold(rows.X.shape[0] * cached.answer_bytes * (1 if writer in MATRICES else PRINTED))
         answer = with_remarks(ask(cached, rows, should_stop), rows, cached.model.id_name)
@@ -89,7 +92,7 @@ async def respond(
     return DirectResponse(encoded, headers)
 
 
-def n_pairs(rows: Rows, n_kernels: int) -> int:
+def n_pairs(rows: ModelRows, n_kernels: int) -> int:
     """The work of an answer, as if all of it were kernels at rows."""
     n_rows, n_columns = rows.X.shape
     return int(n_rows * n_kernels + n_rows * n_columns // CELLS_PER_PAIR)
@@ -103,31 +106,31 @@ def as_header(warnings: Sequence[str]) -> bytes:
     return dumps(shown).encode()
 
 
-def transform_rows(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
+def transform_rows(cached: CachedModel, rows: ModelRows, should_stop: ShouldStop) -> NamedArrays:
     """Rows in the model's projection."""
     Z = cached.model.transform(rows.X)
-    return Answer({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), cached.id)
+    return NamedArrays({"Z": Z}, tuple(f"z{index}" for index in range(Z.shape[1])), cached.id)
 
 
-def predict_labels(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
+def predict_labels(cached: CachedModel, rows: ModelRows, should_stop: ShouldStop) -> NamedArrays:
     """The most probable label of each row."""
-    return Answer({"predictions": cached.model.predict(rows.X, should_stop)}, ("prediction",), cached.id)
+    return NamedArrays({"predictions": cached.model.predict(rows.X, should_stop)}, ("prediction",), cached.id)
 
 
-def predict_probabilities(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
+def predict_probabilities(cached: CachedModel, rows: ModelRows, should_stop: ShouldStop) -> NamedArrays:
     """Class probabilities of each row."""
     model = cached.model
     probabilities = model.predict_proba(rows.X, should_stop)
-    return Answer(
+    return NamedArrays(
         {"probabilities": probabilities, "classes": model.classes}, tuple(map(str, model.classes.tolist())), cached.id
     )
 
 
-def predict_probabilities_and_density(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
+def predict_probabilities_and_density(cached: CachedModel, rows: ModelRows, should_stop: ShouldStop) -> NamedArrays:
     """Class probabilities of each row, and how far it is from all training data."""
     answer = predict_probabilities(cached, rows, should_stop)
     log_density = cached.model.log_density(rows.X, should_stop)
-    return Answer({**answer.arrays, "log_density": log_density}, (*answer.columns, "log_density"), cached.id)
+    return NamedArrays({**answer.arrays, "log_density": log_density}, (*answer.columns, "log_density"), cached.id)
 
 
 @router.post(

@@ -5,7 +5,7 @@ const FIRST_PAUSE = 500; // milliseconds
 const LONGEST_PAUSE = 5000;
 
 // The problem document of an answer (RFC 9457), or status 0 where there is no answer.
-export class Problem extends Error {
+export class ResponseError extends Error {
   constructor(status, document = {}) {
     super(document.detail ?? document.title ?? "The service does not answer.");
     this.status = status;
@@ -36,14 +36,14 @@ export async function request(path, { method = "GET", headers = {}, body, signal
     response = await fetch(path, { method, body, signal, headers: { ...authorization, ...headers } });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Problem(0);
+    throw new ResponseError(0);
   }
   if (response.status === 401 && askForKey) {
     sessionStorage.setItem(KEY, await askForKey(key !== null));
     return request(path, { method, headers, body, signal });
   }
   if (!response.ok)
-    throw new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })));
+    throw new ResponseError(response.status, await response.json().catch(() => ({ title: response.statusText })));
   return response;
 }
 
@@ -75,7 +75,7 @@ export async function persist(call, { signal, onOutage = () => {} }) {
       if (away) onOutage(false);
       return answer;
     } catch (error) {
-      if (!(error instanceof Problem && error.isOutage)) throw error;
+      if (!(error instanceof ResponseError && error.isOutage)) throw error;
       if (!away) onOutage(true);
       away = true;
     }

@@ -1,7 +1,7 @@
 // What a picture shows of a model, as the service gives it. A notebook and an exported file have sources of their own,
 // with the same four functions.
 
-import { Problem, get, post, request } from "./api.js";
+import { ResponseError, get, post, request } from "./api.js";
 import { readNpz } from "./npz.js";
 
 const PAGE = 20_000; // rows asked for at once
@@ -67,7 +67,7 @@ async function orNull(ask) {
   try {
     return await ask();
   } catch (error) {
-    if (error instanceof Problem && NOT_GIVEN.includes(error.status)) return null;
+    if (error instanceof ResponseError && NOT_GIVEN.includes(error.status)) return null;
     throw error;
   }
 }

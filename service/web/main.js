@@ -1,6 +1,6 @@
 // Which view stands at which address. Addresses are fragments: they can be shared, reloaded and served from any path.
 
-import { Problem, onKeyNeeded, pause } from "./api.js";
+import { ResponseError, onKeyNeeded, pause } from "./api.js";
 import { element, replace } from "./element.js";
 import { askForKey } from "./key_dialog.js";
 import { explain, failure } from "./states.js";
@@ -46,7 +46,7 @@ async function show() {
   } catch (error) {
     if (signal.aborted) return;
     replace(place, failure(error, show));
-    if (error instanceof Problem && error.isOutage) pause(RETRY_PAUSE, signal).then(show, () => {});
+    if (error instanceof ResponseError && error.isOutage) pause(RETRY_PAUSE, signal).then(show, () => {});
   }
 }
 
@@ -87,9 +87,9 @@ function markCurrent(address) {
 
 // What a button could not do is said in the line under the header; the view stays as it is.
 addEventListener("unhandledrejection", (event) => {
-  if (event.reason?.name !== "AbortError" && !(event.reason instanceof Problem)) return;
+  if (event.reason?.name !== "AbortError" && !(event.reason instanceof ResponseError)) return;
   event.preventDefault();
-  if (event.reason instanceof Problem) notify(explain(event.reason).join(". "));
+  if (event.reason instanceof ResponseError) notify(explain(event.reason).join(". "));
 });
 
 onKeyNeeded(askForKey);

@@ -1,6 +1,6 @@
 // What stands in a view's place while it loads, and when it cannot be shown.
 
-import { Problem } from "./api.js";
+import { ResponseError } from "./api.js";
 import { button, element } from "./element.js";
 
 export const loading = (text) => element("p", { class: "loading" }, text);
@@ -39,10 +39,10 @@ export function failure(error, retry) {
 }
 
 const mayPass = (error) =>
-  !(error instanceof Problem && [404, 410, 422].includes(error.status));
+  !(error instanceof ResponseError && [404, 410, 422].includes(error.status));
 
 export function explain(error) {
-  if (!(error instanceof Problem)) return ["The page has an error", `This is a defect of the page, not of your data: ${error.message}`];
+  if (!(error instanceof ResponseError)) return ["The page has an error", `This is a defect of the page, not of your data: ${error.message}`];
   if (error.isOutage)
     return [
       "The service does not answer",

@@ -67,7 +67,7 @@ def test_memory_maps_and_float32_are_taken_as_they_are(tmp_path: Path) -> None:
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     data = Labeled.check(mapped, y)
     assert np.shares_memory(data.X, mapped)
-    assert {Z.dtype for Z in data.problem("ledoit_wolf").rows.by_class} == {np.dtype(np.float32)}
+    assert {Z.dtype for Z in data.prepare("ledoit_wolf").rows.by_class} == {np.dtype(np.float32)}
     from_map = MELM(regularization=None, n_starts=2, random_state=0).fit(mapped, y)
     np.testing.assert_array_equal(
         from_map.projection_,
@@ -85,8 +85,8 @@ def test_an_evaluation_needs_at_most_half_of_the_data_beside_its_copy(
     X = X.astype(dtype)
     tracemalloc.start()
     try:
-        problem = Labeled.check(X, y).problem("ledoit_wolf")
-        WhitenedDivergence(problem, 2).value_and_gradient(start_projection(problem.whitening, 2, 0, 0))
+        prepared = Labeled.check(X, y).prepare("ledoit_wolf")
+        WhitenedDivergence(prepared, 2).value_and_gradient(start_projection(prepared.whitening, 2, 0, 0))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -104,9 +104,9 @@ def test_partial_sums_over_blocks_add_up(kind: type[Separable] | type[Nonuniform
 
 def test_blocks_in_any_order_give_the_same_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = mixture([30_000, 25_000], 5)
-    problem = Labeled.check(X, y).problem("ledoit_wolf")
-    V = start_projection(problem.whitening, 2, 0, 3)
-    value, gradient = WhitenedDivergence(problem, 2).value_and_gradient(V)
+    prepared = Labeled.check(X, y).prepare("ledoit_wolf")
+    V = start_projection(prepared.whitening, 2, 0, 3)
+    value, gradient = WhitenedDivergence(prepared, 2).value_and_gradient(V)
 
     def small_blocks(self: Nonuniform) -> Iterator[slice]:
         n_rows = len(self._rows)
@@ -114,6 +114,6 @@ def test_blocks_in_any_order_give_the_same_divergence(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 2**13)
     monkeypatch.setattr(Nonuniform, "_blocks", small_blocks)
-    in_blocks, gradient_in_blocks = WhitenedDivergence(problem, 2).value_and_gradient(V)
+    in_blocks, gradient_in_blocks = WhitenedDivergence(prepared, 2).value_and_gradient(V)
     assert in_blocks == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(gradient_in_blocks, gradient, rtol=1e-9, atol=1e-12)

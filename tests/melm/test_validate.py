@@ -15,7 +15,7 @@ from melm import MELM
 from melm.evidence.validation import Validation
 from melm.local import Progress
 from melm.methods import fit
-from melm.model.card import Level
+from melm.model.card import VerdictLevel
 from tests.melm.samples import mixture
 
 PARAMETERS: dict[str, Any] = {"regularization": None, "n_starts": 2}
@@ -40,9 +40,9 @@ def test_the_evidence_is_that_of_the_service_bit_for_bit() -> None:
 
 def test_a_verdict_in_one_line() -> None:
     X, y = load_iris(return_X_y=True)
-    assert judged().verdict_.level is Level.CLEAR
+    assert judged().verdict_.level is VerdictLevel.CLEAR
     plain = MELM(**PARAMETERS, random_state=0).fit(X, y)
-    assert plain.verdict_.level is Level.UNKNOWN
+    assert plain.verdict_.level is VerdictLevel.UNKNOWN
     np.testing.assert_array_equal(plain.transform(X), judged().transform(X))  # the model is the same
 
 
@@ -50,7 +50,7 @@ def test_noise_is_called_noise() -> None:
     X, y = mixture([40, 40], 8)
     y = np.random.default_rng(5).permutation(y)
     verdict = MELM(**PARAMETERS, random_state=0).fit(X, y).validate(X, y).verdict_
-    assert verdict.level is Level.NOISE
+    assert verdict.level is VerdictLevel.NOISE
 
 
 def test_a_table_is_encoded_inside_the_folds_and_a_loaded_model_can_be_judged(tmp_path: Path) -> None:

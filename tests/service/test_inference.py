@@ -17,8 +17,8 @@ from melm.remote.table_body import TableBody
 from melm.typing import ShouldStop
 from service.app import create_app
 from service.inference.model_cache import CachedModel
-from service.intake.formats import Answer
-from service.intake.rows import Rows
+from service.intake.formats import NamedArrays
+from service.intake.rows import ModelRows
 from service.routes import inference
 from service.settings import ServiceSettings
 from tests.servers import RedisServer
@@ -153,7 +153,7 @@ def test_little_work_is_done_at_once_and_much_of_it_leaves_the_loop(
 ) -> None:
     threads: list[str] = []
 
-    def predict(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
+    def predict(cached: CachedModel, rows: ModelRows, should_stop: ShouldStop) -> NamedArrays:
         threads.append(current_thread().name)
         return predict_labels(cached, rows, should_stop)
 
@@ -173,7 +173,7 @@ def test_npy_that_is_only_viewed_stays_on_the_loop(
 ) -> None:
     threads: list[str] = []
 
-    def transform(cached: CachedModel, rows: Rows, should_stop: ShouldStop) -> Answer:
+    def transform(cached: CachedModel, rows: ModelRows, should_stop: ShouldStop) -> NamedArrays:
         threads.append(current_thread().name)
         return transform_rows(cached, rows, should_stop)
 

@@ -101,7 +101,7 @@ def has_example(part: Any, document: dict[str, Any]) -> bool:
         return False
     if "example" in part or "examples" in part:
         return True
-    reference = part.get("$ref", "#/components/schemas/Problem")
+    reference = part.get("$ref", "#/components/schemas/ProblemDocument")
     if not reference.endswith("/Problem"):
         return has_example(document["components"]["schemas"][reference.rpartition("/")[2]], document)
     return any(has_example(each, document) for each in part.values())

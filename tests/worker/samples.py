@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from melm.typing import AnyArray
 from worker.engine import Engine
-from worker.engine.library import Array
 from worker.store.records import DatasetRecord, FitSubmission
 
 
-def two_blobs(n_rows: int = 40, n_features: int = 3, seed: int = 0) -> tuple[Array, Array]:
+def two_blobs(n_rows: int = 40, n_features: int = 3, seed: int = 0) -> tuple[AnyArray, AnyArray]:
     """Two classes, "left" and "right"."""
     random = np.random.default_rng(seed)
     y = np.array(["left", "right"])[np.arange(n_rows) % 2]

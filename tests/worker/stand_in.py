@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from melm.plan import NothingFitted, Plan, Result, Stage, Stopped, Unit
+from melm.typing import AnyArray
 from worker.app import run_worker
 from worker.engine.codec import decode, encode
-from worker.engine.library import Array
 from worker.engine.units import Preview
 from worker.store.records import DatasetRecord, FitRecord
 from worker.store.settings import Settings
@@ -32,7 +32,7 @@ from worker.store.table_part import TablePart
 class StandInModel:
     """The best start's projection."""
 
-    projection: Array
+    projection: AnyArray
     card: dict[str, Any]
 
 
@@ -47,11 +47,11 @@ class StandIn:
     - `trace`: a folder in which every execution of a unit leaves a file.
     """
 
-    def prepare(self, record: DatasetRecord, X: Array, y: Array, part: TablePart | None) -> Array:
+    def prepare(self, record: DatasetRecord, X: AnyArray, y: AnyArray, part: TablePart | None) -> AnyArray:
         """The rows are all it needs."""
         return X
 
-    def plan(self, fit: FitRecord, data: Array) -> Plan[StandInModel]:
+    def plan(self, fit: FitRecord, data: AnyArray) -> Plan[StandInModel]:
         """Search, polish, done."""
         if fit.params.get("breaks"):
             raise ArithmeticError("The plan breaks.")
@@ -80,7 +80,7 @@ class StandIn:
         best = max(candidates, key=lambda each: each["divergence"])
         return StandInModel(best["V"], {"divergence": best["divergence"], "n_starts": len(starts)})
 
-    def plan_evidence(self, fit: FitRecord, data: Array, file: bytes) -> Plan[StandInModel]:
+    def plan_evidence(self, fit: FitRecord, data: AnyArray, file: bytes) -> Plan[StandInModel]:
         """One unit a fold; the card counts those that gave something."""
         stored = decode(file)
         units = [Unit(f"fold {i}", {"start": i}) for i in range((fit.validation or {})["folds"])]
@@ -88,15 +88,17 @@ class StandIn:
         n_folds = sum(result is not None for result in folds)
         return StandInModel(stored["projection"], {**stored["card"], "folds": n_folds})
 
-    def preview(self, fit: FitRecord, data: Array, unit: Unit, result: Result) -> Preview | None:
+    def preview(self, fit: FitRecord, data: AnyArray, unit: Unit, result: Result) -> Preview | None:
         """The divergence is all that is shown."""
         return Preview(len(data), result["divergence"], json.dumps(result["divergence"]).encode())
 
-    def run(self, fit: FitRecord, data: Array, units: Sequence[Unit], should_stop: Callable[[], bool]) -> list[Result]:
+    def run(
+        self, fit: FitRecord, data: AnyArray, units: Sequence[Unit], should_stop: Callable[[], bool]
+    ) -> list[Result]:
         """What each unit gives."""
         return [self.run_unit(fit, data, unit, should_stop) for unit in units]
 
-    def run_unit(self, fit: FitRecord, data: Array, unit: Unit, should_stop: Callable[[], bool]) -> Result:
+    def run_unit(self, fit: FitRecord, data: AnyArray, unit: Unit, should_stop: Callable[[], bool]) -> Result:
         """A projection that depends on the data and the unit, after as long as the parameters ask for."""
         params = fit.params
         if trace := params.get("trace"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from worker.engine.scripts import script
-from worker.store.connection import Connection, timestamp
+from worker.store.connection import StoreConnection, timestamp
 from worker.store.datasets import Datasets
 from worker.store.errors import ContractError
 from worker.store.keys import EXPIRIES, member
@@ -15,7 +15,7 @@ BATCH = 100
 class Expiry:
     """Removes what has expired. A dataset in use and a model with an alias stay until that changes."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
         self._datasets = Datasets(connection)
         self._models = Models(connection)

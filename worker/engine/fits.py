@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from worker.engine.scripts import limits, script
-from worker.store.connection import Connection, from_timestamp, milliseconds
+from worker.store.connection import StoreConnection, from_timestamp, milliseconds
 from worker.store.errors import Conflict, IdempotencyMismatch
 from worker.store.identifier import new_id
 from worker.store.keys import key
@@ -18,9 +18,9 @@ from worker.store.records import (
     FitRecord,
     FitSubmission,
     Idempotency,
-    Outcome,
     Page,
     Status,
+    SubmitOutcome,
 )
 
 FIT_VERSION = 2  # of what is stored of a fit; 1 was that of 0.1, whose active fits are planned again
@@ -29,14 +29,14 @@ FIT_VERSION = 2  # of what is stored of a fit; 1 was that of 0.1, whose active f
 class Fits:
     """The fits of all tenants. Whoever submits, retries or keeps the best sends a message afterwards."""
 
-    def __init__(self, connection: Connection, library_version: str) -> None:
+    def __init__(self, connection: StoreConnection, library_version: str) -> None:
         self._connection = connection
         self._quotas = Quotas(connection)
         self._library_version = library_version
 
     def submit(
         self, tenant: str, submission: FitSubmission, *, idempotency: Idempotency | None = None
-    ) -> tuple[FitRecord, Outcome]:
+    ) -> tuple[FitRecord, SubmitOutcome]:
         """Store a fit, or find the one that answers the request already."""
         self._connection.refuse_when_full()
         settings = self._connection.settings
@@ -83,8 +83,8 @@ class Fits:
             self._quotas.refuse(rest)
         id = rest[0].decode()
         if answer == "created":
-            return fit_record(id, dict(zip(rest[1][::2], rest[1][1::2], strict=True))), Outcome.CREATED
-        return self.get(tenant, id), Outcome(answer)
+            return fit_record(id, dict(zip(rest[1][::2], rest[1][1::2], strict=True))), SubmitOutcome.CREATED
+        return self.get(tenant, id), SubmitOutcome(answer)
 
     def get(self, tenant: str, id: str) -> FitRecord:
         """A fit as it stands now."""

@@ -122,7 +122,7 @@ class ChildKeeper:
 
 
 @dataclass
-class Held:
+class HeldLease:
     """What a child has in hand, as its parent sees it."""
 
     report: Report
@@ -144,7 +144,7 @@ class ParentKeeper:
         self._dispatcher = dispatcher
         self._family = family
         self._name = name
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, HeldLease] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
 
@@ -168,7 +168,7 @@ class ParentKeeper:
                 heard_at = now = time.monotonic()
                 self._held.pop(report.pid, None)
                 if report.lease is not None:
-                    self._held[report.pid] = Held(report, report.lease, since=now, renewed_at=now, looked_at=now)
+                    self._held[report.pid] = HeldLease(report, report.lease, since=now, renewed_at=now, looked_at=now)
             try:
                 for pid, held in list(self._held.items()):
                     self._look_after(pid, held)
@@ -194,7 +194,7 @@ class ParentKeeper:
         if not self._stop.wait(self._store.settings.kill_seconds):
             os.kill(os.getpid(), signal.SIGKILL)  # its children end with it
 
-    def _look_after(self, pid: int, held: Held) -> None:
+    def _look_after(self, pid: int, held: HeldLease) -> None:
         settings = self._store.settings
         now = time.monotonic()
         if is_dead_here(held.lease.process):
@@ -211,14 +211,14 @@ class ParentKeeper:
                 held.lost_at = now
                 self._family.tell_lost(held.report)
 
-    def _is_held(self, held: Held, now: float) -> bool:
+    def _is_held(self, held: HeldLease, now: float) -> bool:
         """Whether the lease still stands; renews it when that is due."""
         if now - held.renewed_at < self._store.settings.renew_seconds:
             return self._store.units.is_held(held.lease)
         held.renewed_at = now
         return self._store.units.renew(held.lease)
 
-    def _kill(self, pid: int, held: Held, reason: str) -> None:
+    def _kill(self, pid: int, held: HeldLease, reason: str) -> None:
         logger.warning("killed", extra={"fit_id": held.lease.fit_id, "unit": held.lease.unit, "reason": reason})
         del self._held[pid]
         with suppress(ProcessLookupError):

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import numpy.typing as npt
-
 from melm.plan import Plan, Result, Unit
-from melm.typing import Matrix
+from melm.typing import AnyArray, Matrix
 from worker.engine.units import Preview
 from worker.store.records import DatasetRecord, FitRecord
 from worker.store.table_part import TablePart
-
-Array = npt.NDArray[Any]
 
 
 class Library(Protocol):
     """Plans fits, runs their units, turns a model into bytes. All of it depends on its arguments alone."""
 
-    def prepare(self, record: DatasetRecord, X: Matrix, y: Array, part: TablePart | None) -> Any:
+    def prepare(self, record: DatasetRecord, X: Matrix, y: AnyArray, part: TablePart | None) -> Any:
         """A dataset in the form in which it is kept in memory, and given to the other two."""
         ...
 

@@ -12,7 +12,7 @@ from melm.plan import Stage
 from worker.engine.codec import decode, encode
 from worker.engine.fits import FIT_VERSION
 from worker.engine.scripts import limits, script
-from worker.store.connection import Connection, from_timestamp, milliseconds, timestamp
+from worker.store.connection import StoreConnection, from_timestamp, milliseconds, timestamp
 from worker.store.keys import EARLIER_TENANTS, LEASES, key
 from worker.store.records import FitError, Lease, ModelRecord, Status
 
@@ -37,7 +37,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Assignment:
     """What the store answers to a process: its lease, if there is something to do, and whom else to wake."""
 
     claim: Claim | None
@@ -211,7 +211,7 @@ Outcome: TypeAlias = Done | Opened | Published | Ended | Paused | Released
 class Units:
     """The units of all fits. Each call that changes something is one script."""
 
-    def __init__(self, connection: Connection, library_version: str) -> None:
+    def __init__(self, connection: StoreConnection, library_version: str) -> None:
         self._connection = connection
         self._library_version = library_version
 
@@ -223,7 +223,7 @@ class Units:
         *,
         stay: Lease | None = None,
         take: bool = True,
-    ) -> Answer:
+    ) -> Assignment:
         """Store what came of a lease, once, and take the next one: of the same fit, if that is the tenant's turn."""
         settings = self._connection.settings
         arguments: dict[str, Any] = {
@@ -244,7 +244,7 @@ class Units:
         reply, *rest = self._connection.run(script("next"), "", arguments, *values)
         told = json.loads(reply)
         claim = _claim(process, told, rest[0]) if rest else None
-        return Answer(claim, told["n_messages"], list(told["skipped"] or ()))
+        return Assignment(claim, told["n_messages"], list(told["skipped"] or ()))
 
     def settle(self, lease: Lease, outcome: Outcome) -> int:
         """Store what came of a lease, for a process that takes no more; answers how many others to wake."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from worker.store.connection import Connection, from_timestamp, timestamp
+from worker.store.connection import StoreConnection, from_timestamp, timestamp
 from worker.store.keys import ACTIVE, HEARTBEATS, LEASES, METRICS, PROCESSES, QUEUED, UNREADABLE
 from worker.store.records import WorkerHealth
 
@@ -12,7 +12,7 @@ from worker.store.records import WorkerHealth
 class Workers:
     """All workers, whatever tenant they work for."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
 
     def beat(self, name: str, n_processes: int) -> None:

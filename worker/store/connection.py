@@ -50,7 +50,7 @@ def client_options(settings: Settings) -> dict[str, Any]:
     }
 
 
-class Connection:
+class StoreConnection:
     """A pooled, thread-safe client that runs commands and scripts."""
 
     def __init__(self, settings: Settings) -> None:

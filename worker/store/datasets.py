@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from melm.tables.content_hash import content_hash
 from melm.tables.sparse import canonical, is_sparse
 from melm.tables.table import Table
-from melm.typing import Matrix
-from worker.store.connection import Connection, expiry, milliseconds, timestamp
+from melm.typing import AnyArray, Matrix
+from worker.store.connection import StoreConnection, expiry, milliseconds, timestamp
 from worker.store.errors import Conflict, ContractError, Damaged, IdempotencyMismatch, NotFound, StoreUnavailable
 from worker.store.identifier import new_id
 from worker.store.keys import key
@@ -27,7 +27,6 @@ from worker.store.records import ColumnRecord, DatasetRecord, Idempotency, Page
 from worker.store.scripts import script
 from worker.store.table_part import TablePart
 
-Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int32]
 BLOCK_BYTES = 4 << 20
@@ -40,7 +39,7 @@ class Values:
     """What a dataset holds; the part is there where a table holds more than numbers."""
 
     X: Matrix
-    y: Array
+    y: AnyArray
     part: TablePart | None
 
     @property
@@ -62,7 +61,7 @@ def _in_memory(n_bytes: int) -> Bytes:
 class Datasets:
     """The datasets of all tenants."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
         self._quotas = Quotas(connection)
 
@@ -70,7 +69,7 @@ class Datasets:
         self,
         tenant: str,
         X: Matrix,
-        y: Array,
+        y: AnyArray,
         *,
         feature_names: Sequence[str] | None = None,
         part: TablePart | None = None,
@@ -233,7 +232,7 @@ class Datasets:
             raise _damaged(record)
         return view(record, room)
 
-    def blocks(self, tenant: str, record: DatasetRecord) -> Iterator[tuple[Array, Codes]]:
+    def blocks(self, tenant: str, record: DatasetRecord) -> Iterator[tuple[AnyArray, Codes]]:
         """Numbers and codes block by block: a look at all rows that takes the memory of a few of them."""
         try:
             for rows, codes in self._blocks(tenant, record):
@@ -245,7 +244,7 @@ class Datasets:
         except (ValueError, EOFError):
             raise _damaged(record) from None
 
-    def labels(self, tenant: str, record: DatasetRecord) -> tuple[Array, TablePart | None]:
+    def labels(self, tenant: str, record: DatasetRecord) -> tuple[AnyArray, TablePart | None]:
         """The labels of all rows, and what else a table has, but for its codes."""
         place = key(tenant, "dataset", record.id, "blocks")
         try:
@@ -268,7 +267,7 @@ class Datasets:
             pass
         raise _damaged(record)
 
-    def take(self, tenant: str, record: DatasetRecord, rows: npt.NDArray[np.intp]) -> tuple[Array, Codes]:
+    def take(self, tenant: str, record: DatasetRecord, rows: npt.NDArray[np.intp]) -> tuple[AnyArray, Codes]:
         """Numbers and codes of some rows, in the order given. Only the blocks in which they lie are read."""
         n_texts = len(record.text_names)
         X = np.empty((len(rows), record.n_features - n_texts), record.dtype)
@@ -333,7 +332,7 @@ def n_value_bytes(record: DatasetRecord) -> int:
     return record.n_rows * ((record.n_features - n_texts) * np.dtype(record.dtype).itemsize + 4 * n_texts)
 
 
-def _matrices(record: DatasetRecord, room: Bytes) -> tuple[Array, Codes]:
+def _matrices(record: DatasetRecord, room: Bytes) -> tuple[AnyArray, Codes]:
     n_texts = len(record.text_names)
     n_numbers = record.n_features - n_texts
     end = record.n_rows * n_numbers * np.dtype(record.dtype).itemsize
@@ -342,7 +341,7 @@ def _matrices(record: DatasetRecord, room: Bytes) -> tuple[Array, Codes]:
     return X, codes
 
 
-def _sparse_arrays(record: DatasetRecord, room: Bytes) -> tuple[Array, Array, Array]:
+def _sparse_arrays(record: DatasetRecord, room: Bytes) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Where each row of a sparse matrix begins and the last one ends, its values, and their columns."""
     n_nonzero = record.n_nonzero or 0
     sizes = np.cumsum([(record.n_rows + 1) * 8, n_nonzero * np.dtype(record.dtype).itemsize, n_nonzero * 4])
@@ -377,7 +376,7 @@ def _in_store_order(X: Matrix) -> Matrix:
     return csr_array((rows.data.astype(dtype, copy=False), rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _arrays_of(X: Matrix) -> list[Array]:
+def _arrays_of(X: Matrix) -> list[AnyArray]:
     return [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
 
 
@@ -404,7 +403,7 @@ def _row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
         yield slice(first, first + n_together)
 
 
-def _labels_to_bytes(y: Array, part: TablePart | None) -> bytes:
+def _labels_to_bytes(y: AnyArray, part: TablePart | None) -> bytes:
     """The labels; of a table also what its codes stand for, and the ids and groups that it has."""
     if part is None:
         return _to_npy(y)
@@ -447,14 +446,14 @@ def _read_info(file: io.BytesIO) -> Table:
     return Table(names, number_names, numbers, text_names, codes, tuple(map(tuple, told["categories"])), times)
 
 
-def _to_bytes(X: Matrix, codes: Array | None) -> bytes:
+def _to_bytes(X: Matrix, codes: AnyArray | None) -> bytes:
     """A block of rows: the numbers, and of a table the codes of its text."""
     if is_sparse(X):
         return b"".join(map(_to_npy, (X.data, X.indices.astype("<i4", copy=False), X.indptr.astype("<i8", copy=False))))
     return _to_npy(X) if codes is None else _to_npy(X) + _to_npy(codes)
 
 
-def _to_npy(array: Array) -> bytes:
+def _to_npy(array: AnyArray) -> bytes:
     file = io.BytesIO()
     np.save(file, array, allow_pickle=False)
     return file.getvalue()
@@ -466,6 +465,6 @@ def _present(data: bytes | None) -> bytes:
     return data
 
 
-def _read(file: io.BytesIO) -> Array:
-    array: Array = np.load(file, allow_pickle=False)
+def _read(file: io.BytesIO) -> AnyArray:
+    array: AnyArray = np.load(file, allow_pickle=False)
     return array

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from worker.store.connection import Connection, expiry, timestamp
+from worker.store.connection import StoreConnection, expiry, timestamp
 from worker.store.errors import Conflict, IdempotencyMismatch, NotFound, PreconditionFailed
 from worker.store.identifier import new_id
 from worker.store.keys import key
@@ -22,7 +22,7 @@ DECOY_SECONDS = 86_400.0  # a fit to permuted labels is looked at once
 class Models:
     """The models and aliases of all tenants."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
         self._quotas = Quotas(connection)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from worker.store.connection import FULL, Connection
+from worker.store.connection import FULL, StoreConnection
 from worker.store.errors import QuotaExceeded
 from worker.store.keys import HELD_BYTES
 
@@ -15,7 +15,7 @@ SHARE = 0.5  # of the store, which one of several tenants has at most
 class Quotas:
     """The quotas of every tenant. A limit of zero is none."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
 
     def arguments(self) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class FitSubmission(Record):
     force: bool = False
 
 
-class Outcome(StrEnum):
+class SubmitOutcome(StrEnum):
     """What became of a submission."""
 
     CREATED = "created"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.store.connection import Connection, milliseconds
+from worker.store.connection import StoreConnection, milliseconds
 from worker.store.errors import IdempotencyInFlight, IdempotencyMismatch
 from worker.store.keys import key
 from worker.store.records import Idempotency
@@ -17,7 +17,7 @@ class Requests:
     What a request makes is noted under its key by the very script that makes it; here a request is only announced.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
 
     def begin(self, tenant: str, idempotency: Idempotency) -> str | None:

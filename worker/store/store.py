@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worker.store.connection import Connection
+from worker.store.connection import StoreConnection
 from worker.store.datasets import Datasets
 from worker.store.models import Models
 from worker.store.requests import Requests
@@ -16,7 +16,7 @@ class Store:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.connection = Connection(settings)
+        self.connection = StoreConnection(settings)
         self.datasets = Datasets(self.connection)
         self.models = Models(self.connection)
         self.requests = Requests(self.connection)

@@ -15,7 +15,7 @@ from melm.objective.potential.exact import exact_cost
 from melm.objective.potential.transform import Modes, Nonuniform, Plans, Separable, tile
 from melm.typing import Array
 
-Rows: TypeAlias = npt.NDArray[np.intp]
+RowIndex: TypeAlias = npt.NDArray[np.intp]
 
 MAX_POINTS = 2**22  # of one grid: 64 MiB a spectrum
 TRIMMED_ROWS = 2000  # below, pairs are cheap and far rows need no care
@@ -36,7 +36,7 @@ class Grid:
     modes: Modes
     tolerance: float
     transform: type[Separable] | type[Nonuniform]  # for one class after the other
-    far: dict[int, Rows]  # indices of the rows of a class that lie outside, to be treated exactly
+    far: dict[int, RowIndex]  # indices of the rows of a class that lie outside, to be treated exactly
     cost: float  # estimated seconds, all classes at once
     cost_by_class: float  # and one after the other
     excess: float  # how many times more points than classes of one common smoothing would need
@@ -104,7 +104,7 @@ def _grid(
     n_rows = sum(len(Z[c]) for c in classes)
     reach = np.sqrt(-2 * np.log(tolerance))
 
-    def cover(low: Array, high: Array, far: dict[int, Rows]) -> Grid | None:
+    def cover(low: Array, high: Array, far: dict[int, RowIndex]) -> Grid | None:
         step = 2 * np.pi / (high - low + reach * widest)
         size = np.ceil(reach * finest / step)
         if np.prod(2 * size + 1) > MAX_POINTS:

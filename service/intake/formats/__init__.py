@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from service.errors import NotAcceptable, UnsupportedMediaType
 from service.intake.formats import arrow, csv, excel, json, npy
-from service.intake.formats.table import Answer, Codec, Content, Limits, Table
+from service.intake.formats.table import Codec, Content, Limits, Matrices, NamedArrays
 
 READ_AND_WRITTEN = (json.JSON, csv.CSV, npy.NPY, npy.NPZ, arrow.STREAM, arrow.PARQUET)
 CODECS: dict[str, Codec] = {codec.media_type: codec for codec in (*READ_AND_WRITTEN, excel.EXCEL)}
 
 JSON_ONLY = frozenset({json.JSON.media_type})
 
-__all__ = ["CODECS", "JSON_ONLY", "Answer", "Codec", "Content", "Limits", "Table", "codec_for_answer", "codec_for_body"]
+__all__ = [
+    "CODECS",
+    "JSON_ONLY",
+    "Codec",
+    "Content",
+    "Limits",
+    "Matrices",
+    "NamedArrays",
+    "codec_for_answer",
+    "codec_for_body",
+]
 
 
 def codec_for_body(content_type: str | None, supported: frozenset[str] = frozenset(CODECS)) -> Codec:

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from service.intake.formats.table import Answer, Codec
+from service.intake.formats.table import Codec, NamedArrays
 
 
-def as_arrow(answer: Answer) -> Any:
+def as_arrow(answer: NamedArrays) -> Any:
     """The answer row by row."""
     return pa.table(dict(zip(answer.columns, answer.row_wise(), strict=True)))
 
 
-def encode_stream(answer: Answer) -> bytes:
+def encode_stream(answer: NamedArrays) -> bytes:
     """An uncompressed IPC stream."""
     table = as_arrow(answer)
     sink = io.BytesIO()
@@ -26,7 +26,7 @@ def encode_stream(answer: Answer) -> bytes:
     return sink.getvalue()
 
 
-def encode_parquet(answer: Answer) -> bytes:
+def encode_parquet(answer: NamedArrays) -> bytes:
     """A Parquet file."""
     sink = io.BytesIO()
     pa.parquet.write_table(as_arrow(answer), sink)

@@ -17,16 +17,9 @@ from melm.tables.options import ReadOptions
 from melm.tables.problem import Problem, place_of
 from melm.tables.reading import Reading, read_roles
 from melm.tables.transcoding import CsvEncodingError, CsvError
+from melm.typing import AnyArray
 from service.errors import MAX_PLACE, FieldError, Invalid, Malformed, escape
-from service.intake.formats.table import (
-    SPILL_BYTES,
-    Answer,
-    Array,
-    Codec,
-    Content,
-    Limits,
-    check_size,
-)
+from service.intake.formats.table import SPILL_BYTES, Codec, Content, Limits, NamedArrays, check_size
 from service.intake.memory import COLUMN_BYTES, DISTINCT_BYTES, ROW_BYTES, hold
 
 PIECE_BYTES = 1 << 20
@@ -161,7 +154,7 @@ def _with_line(error: FieldError, lines: Mapping[int, int]) -> FieldError:
     return replace(error, detail=detail, lines=(lines[row],))
 
 
-def encode(answer: Answer) -> bytes:
+def encode(answer: NamedArrays) -> bytes:
     """The answer row by row under a header."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
@@ -176,7 +169,7 @@ def encode(answer: Answer) -> bytes:
     return text.getvalue().encode()
 
 
-def to_cells(column: Array) -> list[object]:
+def to_cells(column: AnyArray) -> list[object]:
     """Python values, whose text form reads back to the same number."""
     convert: Callable[[], list[object]] = column.tolist
     return convert()

@@ -18,14 +18,14 @@ import msgspec
 import numpy as np
 
 from melm.tables.problem import place_of
+from melm.typing import AnyArray
 from service.errors import FieldError, Invalid, Malformed, grouped
 from service.intake.formats.table import (
-    Answer,
-    Array,
     Codec,
     Content,
     Limits,
-    Table,
+    Matrices,
+    NamedArrays,
     cell_errors,
     check_size,
     labels_of,
@@ -77,7 +77,7 @@ class RowPacker:
         return PACKED
 
 
-def decode(body: Content, limits: Limits, pointer: str = "") -> Table:
+def decode(body: Content, limits: Limits, pointer: str = "") -> Matrices:
     """A table out of `{"X": ..., "y"?: ...}` or `{"rows": ..., "y"?: ...}`."""
     has_no_booleans = isinstance(body, bytes) and b"t" not in body and b"f" not in body
     packer = RowPacker(may_have_booleans=not has_no_booleans)
@@ -104,7 +104,7 @@ def parse(body: Content) -> Any:
         raise Malformed(f"the body is not JSON: {error}") from None
 
 
-def to_table(parsed: Body, packer: RowPacker, limits: Limits, pointer: str = "") -> Table:
+def to_table(parsed: Body, packer: RowPacker, limits: Limits, pointer: str = "") -> Matrices:
     """Arrays out of cells that are known to be numbers."""
     names = parsed.feature_names
     if parsed.X is not None and parsed.rows is None:
@@ -116,10 +116,10 @@ def to_table(parsed: Body, packer: RowPacker, limits: Limits, pointer: str = "")
         raise Invalid([FieldError(pointer, "exactly one of X and rows is needed", 'send {"X": [[...], ...]}')])
     fields = {field: getattr(parsed, field) for field in ("name", "metadata") if getattr(parsed, field) is not None}
     y = None if parsed.y is None else labels_of(parsed.y, f"{pointer}/y")
-    return Table(X, y, None if names is None else tuple(names), fields)
+    return Matrices(X, y, None if names is None else tuple(names), fields)
 
 
-def by_position(n_rows: int, packer: RowPacker, limits: Limits) -> Array:
+def by_position(n_rows: int, packer: RowPacker, limits: Limits) -> AnyArray:
     """Packed rows as (n, d) float64."""
     check_size(n_rows, packer.n_columns, limits)
     cells = np.frombuffer(packer.cells)
@@ -128,7 +128,7 @@ def by_position(n_rows: int, packer: RowPacker, limits: Limits) -> Array:
     return cells.reshape(n_rows, packer.n_columns)
 
 
-def by_name(rows: list[dict[str, float]], names: list[str], limits: Limits, pointer: str) -> Array:
+def by_name(rows: list[dict[str, float]], names: list[str], limits: Limits, pointer: str) -> AnyArray:
     """Rows that name their values, in any order, as (n, d) float64 in the order of `names`."""
     check_size(len(rows), len(names), limits)
     known = set(names)
@@ -220,7 +220,7 @@ def wrong_label(label: Any) -> str | None:
     return None if isinstance(label, str | int | float | bool) else "the label is a list or an object"
 
 
-def encode(answer: Answer) -> bytes:
+def encode(answer: NamedArrays) -> bytes:
     """All arrays of the answer, and the model that gave it."""
     arrays = {name: array.tolist() for name, array in answer.arrays.items()}
     warnings = {"warnings": answer.warnings} if answer.warnings else {}

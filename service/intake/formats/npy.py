@@ -12,15 +12,14 @@ import pyarrow as pa
 from scipy.sparse import csc_array, csr_array
 
 from melm.tables import npy, sparse
-from melm.typing import Matrix
+from melm.typing import AnyArray, Matrix
 from service.errors import FieldError, Invalid, Malformed, TooLarge
 from service.intake.formats.table import (
-    Answer,
-    Array,
     Codec,
     Content,
     Limits,
-    Table,
+    Matrices,
+    NamedArrays,
     as_features,
     as_labels,
     check_size,
@@ -33,7 +32,7 @@ PIECE = 1 << 20  # characters that are looked at together
 HALVES = (0xD800, 0xDFFF)  # code points that stand for no character
 
 
-def read_npy(data: memoryview, name: str = "the body") -> Array:
+def read_npy(data: memoryview, name: str = "the body") -> AnyArray:
     """The array in an npy file."""
     try:
         array = npy.read(data)
@@ -44,7 +43,7 @@ def read_npy(data: memoryview, name: str = "the body") -> Array:
     return array
 
 
-def has_half_characters(text: Array) -> bool:
+def has_half_characters(text: AnyArray) -> bool:
     """Whether some text has one half of a character without the other, which no answer could hold."""
     if not text.size or not text.itemsize:
         return False
@@ -53,7 +52,7 @@ def has_half_characters(text: Array) -> bool:
     return any(((piece >= HALVES[0]) & (piece <= HALVES[1])).any() for piece in pieces)
 
 
-def read_npz(body: Content, limits: Limits) -> dict[str, Array]:
+def read_npz(body: Content, limits: Limits) -> dict[str, AnyArray]:
     """The arrays of an npz file, whose uncompressed size counts against the limit."""
     view = memoryview(body)
     try:
@@ -87,13 +86,13 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, body: memoryv
     return data
 
 
-def decode_npy(body: Content, limits: Limits) -> Table:
+def decode_npy(body: Content, limits: Limits) -> Matrices:
     """A bare matrix."""
     X = read_npy(memoryview(body))
-    return Table(as_features(X, limits, ""))
+    return Matrices(as_features(X, limits, ""))
 
 
-def decode_npz(body: Content, limits: Limits) -> Table:
+def decode_npz(body: Content, limits: Limits) -> Matrices:
     """Arrays named `X`, `y` and `feature_names`; instead of `X` those of a sparse matrix, as SciPy names them."""
     arrays = read_npz(body, limits)
     is_filled = sparse.INDPTR not in arrays
@@ -103,14 +102,14 @@ def decode_npz(body: Content, limits: Limits) -> Table:
     if names is not None and (names.ndim != 1 or names.dtype.kind != "U"):
         raise Invalid([FieldError("/feature_names", "is not a list of text")])
     hold(0 if names is None else names.nbytes + TEXT_BYTES * len(names))
-    return Table(
+    return Matrices(
         as_features(arrays["X"], limits) if is_filled else as_sparse(arrays, limits),
         as_labels(arrays["y"]) if "y" in arrays else None,
         None if names is None else tuple(names.tolist()),
     )
 
 
-def as_sparse(arrays: Mapping[str, Array], limits: Limits) -> Matrix:
+def as_sparse(arrays: Mapping[str, AnyArray], limits: Limits) -> Matrix:
     """A sparse matrix as the library takes it: CSR of float32 or float64, each cell once."""
     fault = sparse.describe_fault(arrays)
     if fault is not None:
@@ -124,19 +123,19 @@ def as_sparse(arrays: Mapping[str, Array], limits: Limits) -> Matrix:
     return sparse.canonical(make((values, indices, indptr), shape=(n_rows, n_columns)))
 
 
-def encode_npy(answer: Answer) -> bytes:
+def encode_npy(answer: NamedArrays) -> bytes:
     """The main array alone."""
     return write_npy(answer.main)
 
 
-def write_npy(values: Array) -> bytes:
+def write_npy(values: AnyArray) -> bytes:
     """An npy file."""
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.ascontiguousarray(values), allow_pickle=False)
     return stream.getvalue()
 
 
-def encode_npz(answer: Answer) -> bytes:
+def encode_npz(answer: NamedArrays) -> bytes:
     """All arrays, uncompressed."""
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **answer.arrays)

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from melm.tables.problem import place_of
-from melm.typing import Matrix
+from melm.typing import AnyArray, Matrix
 from service.errors import FieldError, Invalid, escape, grouped
 from service.intake.memory import hold
 
-Array: TypeAlias = npt.NDArray[Any]
 Content: TypeAlias = bytes | memoryview  # a body in memory, or mapped
 Labels: TypeAlias = Sequence[str | int | float | bool]
 
@@ -40,31 +39,31 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Table:
+class Matrices:
     """Rows of numbers, with labels and column names where the body has them."""
 
     X: Matrix  # (n, d) float64 or float32; sparse as CSR
-    y: Array | None = None  # (n,)
+    y: AnyArray | None = None  # (n,)
     feature_names: tuple[str, ...] | None = None
     fields: dict[str, Any] = field(default_factory=dict)  # what else a JSON body says: name, metadata
 
 
 @dataclass(frozen=True)
-class Answer:
+class NamedArrays:
     """Named arrays, the first of which is what was asked for."""
 
-    arrays: dict[str, Array]
+    arrays: dict[str, AnyArray]
     columns: tuple[str, ...]  # names for the columns of all row-wise arrays, side by side
     model_id: str
     warnings: tuple[str, ...] = ()
     is_raw: bool = False  # text in CSV stays as it is, even where a spreadsheet would take it for a formula
 
     @property
-    def main(self) -> Array:
+    def main(self) -> AnyArray:
         """The array that was asked for."""
         return next(iter(self.arrays.values()))
 
-    def row_wise(self) -> list[Array]:
+    def row_wise(self) -> list[AnyArray]:
         """The columns of a table that holds the answer row by row."""
         n_rows = len(self.main)
         blocks = [array.reshape(n_rows, -1) for name, array in self.arrays.items() if name != "classes"]
@@ -76,10 +75,10 @@ class Codec:
     """Writes one media type, and reads it where it holds matrices. Tables are read by `service.intake.cells`."""
 
     media_type: str
-    encode: Callable[[Answer], bytes]
-    decode: Callable[[Content, Limits], Table] | None = None
+    encode: Callable[[NamedArrays], bytes]
+    decode: Callable[[Content, Limits], Matrices] | None = None
 
-    def read_matrix(self, body: Content, limits: Limits) -> Table:
+    def read_matrix(self, body: Content, limits: Limits) -> Matrices:
         """The matrix in a body."""
         if self.decode is None:
             raise TypeError(f"{self.media_type} holds tables")
@@ -104,7 +103,7 @@ def check_size(n_rows: int, n_columns: int, limits: Limits, n_stored: int | None
         raise Invalid(errors)
 
 
-def as_features(X: Array, limits: Limits, pointer: str = "/X") -> Array:
+def as_features(X: AnyArray, limits: Limits, pointer: str = "/X") -> AnyArray:
     """Numbers as the library takes them: float32 or float64, C order, native bytes; no copy of what is so already."""
     if X.ndim != 2:
         raise Invalid([FieldError(pointer, f"has {X.ndim} dimensions, not 2", "send rows by columns")])
@@ -114,7 +113,7 @@ def as_features(X: Array, limits: Limits, pointer: str = "/X") -> Array:
     return np.ascontiguousarray(X, dtype=np.float32 if X.dtype.newbyteorder("=") == np.float32 else np.float64)
 
 
-def as_labels(y: Array, pointer: str = "/y") -> Array:
+def as_labels(y: AnyArray, pointer: str = "/y") -> AnyArray:
     """A label array of one of the four kinds the library takes."""
     if y.ndim != 1:
         raise Invalid([FieldError(pointer, f"has {y.ndim} dimensions, not 1", "send one label a row")])
@@ -129,7 +128,7 @@ def as_labels(y: Array, pointer: str = "/y") -> Array:
     return np.ascontiguousarray(y, dtype=kinds.get(y.dtype.kind))
 
 
-def labels_of(values: Labels, pointer: str = "/y") -> Array:
+def labels_of(values: Labels, pointer: str = "/y") -> AnyArray:
     """Labels out of plain values, all of one kind: whole numbers may stand among numbers, nothing else mixes."""
     kinds = set(map(type, values))
     if kinds <= {int}:

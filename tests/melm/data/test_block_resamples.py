@@ -84,7 +84,7 @@ def test_the_sample_has_the_folds_of_all_rows(rows: RowBlock, monkeypatch: pytes
     assert set(data.row_numbers(held_out).tolist()) <= hidden
     assert not set(data.row_numbers(data.select(fold).rows).tolist()) & hidden
     assert (rows.X[data.row_numbers(held_out)] == data.X[held_out]).all()
-    counts = data.problem("empirical", fold).counts
+    counts = data.prepare("empirical", fold).counts
     assert sum(counts) == N_ROWS - len(hidden)
 
 

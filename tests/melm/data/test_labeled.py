@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from melm.data.labeled import Labeled
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.plan import Bootstrap, Fold, Resamples, Shuffle
 
 RESAMPLES: list[Resamples] = [(Fold(1, 5, 0),), (Fold(1, 5, 0), Bootstrap(3)), (Shuffle(2),)]
@@ -26,8 +26,8 @@ def labeled(n_rows: int, dtype: type) -> Labeled:
 @pytest.mark.parametrize("resamples", RESAMPLES)
 def test_a_resample_has_the_bits_of_its_rows_taken_out(resamples: Resamples, dtype: type) -> None:
     data = labeled(20_000, dtype)
-    found = data.problem("ledoit_wolf", resamples)
-    expected = Problem.prepare(*data.training(resamples), 3, "ledoit_wolf")
+    found = data.prepare("ledoit_wolf", resamples)
+    expected = PreparedRows.prepare(*data.training(resamples), 3, "ledoit_wolf")
     for rows, others in zip(found.rows.by_class, expected.rows.by_class, strict=True):
         assert rows.dtype == dtype
         assert rows.tobytes() == others.tobytes()
@@ -39,7 +39,7 @@ def test_a_fold_is_copied_once() -> None:
     data = labeled(100_000, np.float64)
     tracemalloc.start()
     try:
-        data.problem("ledoit_wolf", RESAMPLES[0])
+        data.prepare("ledoit_wolf", RESAMPLES[0])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -54,6 +54,6 @@ def test_permuted_labels_are_the_same_rows_with_other_labels() -> None:
     assert not np.array_equal(permuted.codes, data.codes)
     assert data.permuted(3) is permuted
     assert np.array_equal(permuted.codes, labeled(200, np.float64).permuted(3).codes)
-    expected = Problem.prepare(data.X, permuted.codes, 3, "ledoit_wolf")
-    found = permuted.problem("ledoit_wolf")
+    expected = PreparedRows.prepare(data.X, permuted.codes, 3, "ledoit_wolf")
+    found = permuted.prepare("ledoit_wolf")
     assert [rows.tobytes() for rows in found.rows.by_class] == [rows.tobytes() for rows in expected.rows.by_class]

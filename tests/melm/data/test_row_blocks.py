@@ -54,8 +54,8 @@ def test_the_problem_is_the_one_of_rows_in_memory(kind: str, ridge: float) -> No
     X, y = made()
     X[:, 2] = 7  # constant
     blocks = ArrayBlocks(X, y, [700, 700, 700, 700, 200])
-    mine = LabeledBlocks.of(blocks, np.arange(3), None, 0).problem(kind, (), ridge)  # type: ignore[arg-type]
-    its = Labeled.check(X, y).problem(kind, (), ridge)  # type: ignore[arg-type]
+    mine = LabeledBlocks.of(blocks, np.arange(3), None, 0).prepare(kind, (), ridge)  # type: ignore[arg-type]
+    its = Labeled.check(X, y).prepare(kind, (), ridge)  # type: ignore[arg-type]
     assert mine.counts == its.counts
     np.testing.assert_allclose(mine.rows.scale, its.rows.scale, rtol=1e-12)
     np.testing.assert_allclose(mine.rows.center, its.rows.center, rtol=1e-12)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.density.projected import class_densities
 from melm.evidence import evaluate
 from melm.evidence.evaluate import balanced_accuracy, leave_one_out_balanced_accuracy
@@ -32,8 +32,8 @@ def test_guessing_one_class_gives_chance_however_unbalanced() -> None:
 def leave_one_out(**options: Any) -> tuple[float, float]:
     """By the library, and by fitting anew without each row, kernel widths kept."""
     X, y = mixture([30, 20], 2)
-    problem = Problem.prepare(X, y, 2, "empirical")
-    densities = class_densities(problem, np.eye(2), 1.0, "balanced")
+    prepared = PreparedRows.prepare(X, y, 2, "empirical")
+    densities = class_densities(prepared, np.eye(2), 1.0, "balanced")
     predicted = []
     for code, rows in enumerate(densities.rows):
         for i in range(len(rows)):

@@ -8,7 +8,7 @@ import pytest
 
 from melm.evidence import verdict as module
 from melm.evidence.verdict import judge_card
-from melm.model.card import Card, Ceiling, Data, Level, PermutationTest, Separation, ValidationResult
+from melm.model.card import Card, Ceiling, Data, PermutationTest, Separation, ValidationResult, VerdictLevel
 
 LABELS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
 
@@ -51,47 +51,97 @@ def many(n_classes: int, right: int, wrong: int) -> list[list[int]]:
 
 
 SITUATIONS = [
-    ("pure noise", card([[52, 48], [50, 50]], 0.05), Level.NOISE, "no better than guessing"),
-    ("worse than chance", card([[40, 60], [60, 40]], 0.05), Level.NOISE, "no better than guessing"),
-    ("certain, but of no size", card([[999, 248757], [3, 76000]], 0.0005), Level.NOISE, "too little to be of use"),
-    ("certain, but of no size: what is said first", card([[999, 248757], [3, 76000]], 0.0005), Level.NOISE, "'b'"),
-    ("high score, wide interval", card([[8, 2], [2, 8]], 0.35), Level.NOISE, "score 0.45 to 1.00, guessing 0.50"),
-    ("permuted labels do as well", card([[80, 20], [20, 80]], p_value=0.4), Level.NOISE, "permuted labels"),
-    ("three permutations, none as good", card([[90, 10], [9, 91]], p_value=0.25, permutations=3), Level.CLEAR, "Clear"),
-    ("permutation test passed", card([[90, 10], [9, 91]], p_value=0.01), Level.CLEAR, "Clear"),
-    ("weak", card([[62, 38], [40, 60]]), Level.WEAK, "recognizes 62 of 'a' and 60 of 'b'"),
+    ("pure noise", card([[52, 48], [50, 50]], 0.05), VerdictLevel.NOISE, "no better than guessing"),
+    ("worse than chance", card([[40, 60], [60, 40]], 0.05), VerdictLevel.NOISE, "no better than guessing"),
+    (
+        "certain, but of no size",
+        card([[999, 248757], [3, 76000]], 0.0005),
+        VerdictLevel.NOISE,
+        "too little to be of use",
+    ),
+    (
+        "certain, but of no size: what is said first",
+        card([[999, 248757], [3, 76000]], 0.0005),
+        VerdictLevel.NOISE,
+        "'b'",
+    ),
+    (
+        "high score, wide interval",
+        card([[8, 2], [2, 8]], 0.35),
+        VerdictLevel.NOISE,
+        "score 0.45 to 1.00, guessing 0.50",
+    ),
+    ("permuted labels do as well", card([[80, 20], [20, 80]], p_value=0.4), VerdictLevel.NOISE, "permuted labels"),
+    (
+        "three permutations, none as good",
+        card([[90, 10], [9, 91]], p_value=0.25, permutations=3),
+        VerdictLevel.CLEAR,
+        "Clear",
+    ),
+    ("permutation test passed", card([[90, 10], [9, 91]], p_value=0.01), VerdictLevel.CLEAR, "Clear"),
+    ("weak", card([[62, 38], [40, 60]]), VerdictLevel.WEAK, "recognizes 62 of 'a' and 60 of 'b'"),
     (
         "weak by its interval",
         card([[80, 20], [20, 80]], 0.2),
-        Level.WEAK,
+        VerdictLevel.WEAK,
         "sure: new rows score 0.60 to 1.00",
     ),
-    ("partial", card([[75, 25], [25, 75]]), Level.PARTIAL, "overlap"),
-    ("clear", card([[95, 5], [4, 96]]), Level.CLEAR, "96 of 'b'"),
-    ("perfect", card([[50, 0], [0, 50]], 0.0), Level.CLEAR, "100 of 'a'"),
-    ("1:99, both recognized", card([[10, 0], [20, 970]], 0.05), Level.CLEAR, "Clear"),
-    ("1:99, the rare one swallowed", card([[1, 9], [0, 990]], 0.02), Level.WEAK, "Nearly every new row is predicted"),
-    ("swallowed in noise", card([[1, 99], [0, 100]], 0.001), Level.NOISE, "Nearly every new row is predicted as 'b'"),
-    ("picture flatters", card([[75, 25], [25, 75]], in_sample=0.99), Level.PARTIAL, "99% of its own rows"),
-    ("picture does not flatter", card([[75, 25], [25, 75]], in_sample=0.8), Level.PARTIAL, "overlap"),
-    ("below the ceiling", card([[75, 25], [25, 75]], ceiling=0.9), Level.PARTIAL, "It keeps 62% of what gradient"),
-    ("at the ceiling", card([[95, 5], [4, 96]], ceiling=0.95), Level.CLEAR, "It does as well as gradient boosting"),
-    ("noise below a ceiling", card([[50, 50], [50, 50]], ceiling=0.8), Level.NOISE, "together can do better: gradient"),
-    ("noise, and nothing to reach", card([[52, 48], [50, 50]], 0.05, ceiling=0.5), Level.NOISE, "than guessing. Of"),
-    ("weak, and so is the ceiling", card([[62, 38], [40, 60]], ceiling=0.62), Level.WEAK, "It keeps 92%"),
-    ("one class missed", card([[98, 1, 1], [1, 98, 1], [30, 30, 40]]), Level.PARTIAL, "40 of 'c'"),
-    ("three classes at chance", card([[34, 33, 33], [33, 34, 33], [33, 33, 34]], 0.05), Level.NOISE, "guessing"),
-    ("ten classes, clear", card(many(10, 91, 1)), Level.CLEAR, "on average"),
-    ("ten classes, partial", card(many(10, 55, 5)), Level.PARTIAL, "the worst"),
-    ("ten classes, weak", card(many(10, 18, 9), 0.03), Level.WEAK, "recognizes 18 on average"),
-    ("tiny, but separated", card([[5, 0], [0, 6]], 0.0), Level.CLEAR, "Clear"),
+    ("partial", card([[75, 25], [25, 75]]), VerdictLevel.PARTIAL, "overlap"),
+    ("clear", card([[95, 5], [4, 96]]), VerdictLevel.CLEAR, "96 of 'b'"),
+    ("perfect", card([[50, 0], [0, 50]], 0.0), VerdictLevel.CLEAR, "100 of 'a'"),
+    ("1:99, both recognized", card([[10, 0], [20, 970]], 0.05), VerdictLevel.CLEAR, "Clear"),
+    (
+        "1:99, the rare one swallowed",
+        card([[1, 9], [0, 990]], 0.02),
+        VerdictLevel.WEAK,
+        "Nearly every new row is predicted",
+    ),
+    (
+        "swallowed in noise",
+        card([[1, 99], [0, 100]], 0.001),
+        VerdictLevel.NOISE,
+        "Nearly every new row is predicted as 'b'",
+    ),
+    ("picture flatters", card([[75, 25], [25, 75]], in_sample=0.99), VerdictLevel.PARTIAL, "99% of its own rows"),
+    ("picture does not flatter", card([[75, 25], [25, 75]], in_sample=0.8), VerdictLevel.PARTIAL, "overlap"),
+    (
+        "below the ceiling",
+        card([[75, 25], [25, 75]], ceiling=0.9),
+        VerdictLevel.PARTIAL,
+        "It keeps 62% of what gradient",
+    ),
+    (
+        "at the ceiling",
+        card([[95, 5], [4, 96]], ceiling=0.95),
+        VerdictLevel.CLEAR,
+        "It does as well as gradient boosting",
+    ),
+    (
+        "noise below a ceiling",
+        card([[50, 50], [50, 50]], ceiling=0.8),
+        VerdictLevel.NOISE,
+        "together can do better: gradient",
+    ),
+    (
+        "noise, and nothing to reach",
+        card([[52, 48], [50, 50]], 0.05, ceiling=0.5),
+        VerdictLevel.NOISE,
+        "than guessing. Of",
+    ),
+    ("weak, and so is the ceiling", card([[62, 38], [40, 60]], ceiling=0.62), VerdictLevel.WEAK, "It keeps 92%"),
+    ("one class missed", card([[98, 1, 1], [1, 98, 1], [30, 30, 40]]), VerdictLevel.PARTIAL, "40 of 'c'"),
+    ("three classes at chance", card([[34, 33, 33], [33, 34, 33], [33, 33, 34]], 0.05), VerdictLevel.NOISE, "guessing"),
+    ("ten classes, clear", card(many(10, 91, 1)), VerdictLevel.CLEAR, "on average"),
+    ("ten classes, partial", card(many(10, 55, 5)), VerdictLevel.PARTIAL, "the worst"),
+    ("ten classes, weak", card(many(10, 18, 9), 0.03), VerdictLevel.WEAK, "recognizes 18 on average"),
+    ("tiny, but separated", card([[5, 0], [0, 6]], 0.0), VerdictLevel.CLEAR, "Clear"),
 ]
 
 
 @pytest.mark.parametrize(
     ("evidence", "level", "words"), [each[1:] for each in SITUATIONS], ids=[s[0] for s in SITUATIONS]
 )
-def test_situation(evidence: Card, level: Level, words: str) -> None:
+def test_situation(evidence: Card, level: VerdictLevel, words: str) -> None:
     verdict = judge_card(evidence)
     assert verdict.level is level
     assert words in verdict.sentence
@@ -99,7 +149,7 @@ def test_situation(evidence: Card, level: Level, words: str) -> None:
 
 def test_a_fit_without_validation_is_not_judged() -> None:
     verdict = judge_card(Card.model_construct(validation=None))
-    assert verdict.level is Level.UNKNOWN
+    assert verdict.level is VerdictLevel.UNKNOWN
     assert "validation" in verdict.next
 
 

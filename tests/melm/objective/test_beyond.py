@@ -28,12 +28,12 @@ def test_value_and_gradient(n_components: int, apart: float, n_far: int, spread:
     X, y = made(apart, n_far, spread)
     blocks = ArrayBlocks(X, y, [1700, 1700, 1700, 900])
     mine = divergence_on(
-        LabeledBlocks.of(blocks, np.arange(3), None, 0).problem("empirical"), n_components, 1.0, "auto"
+        LabeledBlocks.of(blocks, np.arange(3), None, 0).prepare("empirical"), n_components, 1.0, "auto"
     )
     assert isinstance(mine, BlockDivergence)
-    problem = Labeled.check(X, y).problem("empirical")
-    its = WhitenedDivergence(problem, n_components)
-    V = np.linalg.qr(np.random.default_rng(2).standard_normal((problem.n_dimensions, n_components)))[0]
+    prepared = Labeled.check(X, y).prepare("empirical")
+    its = WhitenedDivergence(prepared, n_components)
+    V = np.linalg.qr(np.random.default_rng(2).standard_normal((prepared.n_dimensions, n_components)))[0]
     value, gradient = mine.value_and_gradient(V)
     expected, slope = its.value_and_gradient(V)
     assert value == pytest.approx(expected, abs=1e-6)
@@ -45,26 +45,26 @@ def test_rows_outside_the_box_of_the_sample_are_summed_exactly(monkeypatch: pyte
     monkeypatch.setattr("melm.data.block_moments.SAMPLE_BYTES", 8 * 4 * 600)
     X, y = made(0.7, n_far=20)
     blocks = ArrayBlocks(X, y, [2000, 2000, 2000])
-    problem = LabeledBlocks.of(blocks, np.arange(3), None, 0).problem("empirical")
-    assert sum(problem.rows.counts) == 600
-    mine = divergence_on(problem, 2, 1.0, "auto")
-    its = WhitenedDivergence(Labeled.check(X, y).problem("empirical"), 2)
+    prepared = LabeledBlocks.of(blocks, np.arange(3), None, 0).prepare("empirical")
+    assert sum(prepared.rows.counts) == 600
+    mine = divergence_on(prepared, 2, 1.0, "auto")
+    its = WhitenedDivergence(Labeled.check(X, y).prepare("empirical"), 2)
     V = np.linalg.qr(np.random.default_rng(2).standard_normal((4, 2)))[0]
     assert mine.value(V) == pytest.approx(its.value(V), abs=1e-6)
 
 
 def test_classes_too_far_apart_are_judged_on_the_sample() -> None:
     X, y = made(40.0)
-    problem = LabeledBlocks.of(ArrayBlocks(X, y, [3000, 3000]), np.arange(3), None, 0).problem("empirical")
+    prepared = LabeledBlocks.of(ArrayBlocks(X, y, [3000, 3000]), np.arange(3), None, 0).prepare("empirical")
     V = np.eye(4)[:, :2]
-    value, gradient = divergence_on(problem, 2, 1.0, "auto").value_and_gradient(V)
+    value, gradient = divergence_on(prepared, 2, 1.0, "auto").value_and_gradient(V)
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
-    assert value == pytest.approx(WhitenedDivergence(Labeled.check(X, y).problem("empirical"), 2).value(V))
+    assert value == pytest.approx(WhitenedDivergence(Labeled.check(X, y).prepare("empirical"), 2).value(V))
 
 
 def test_more_than_three_components_are_refused() -> None:
     X, y = made(1.0)
-    problem = LabeledBlocks.of(ArrayBlocks(X, y, [6000]), np.arange(3), None, 0).problem("empirical")
+    prepared = LabeledBlocks.of(ArrayBlocks(X, y, [6000]), np.arange(3), None, 0).prepare("empirical")
     with pytest.raises(ValueError, match="at most 3 components"):
-        divergence_on(problem, 4, 1.0, "auto")
+        divergence_on(prepared, 4, 1.0, "auto")

@@ -228,12 +228,12 @@ def test_smoothing_by_rows_equals_that_by_covariances(
 ) -> None:
     X, y = mixture([40, 50, 30], 12)
     weights = np.random.default_rng(0).uniform(0.5, 3, len(X))
-    problem = Labeled.check(X, y, sample_weight=weights).problem(kind, ridge=ridge)
+    prepared = Labeled.check(X, y, sample_weight=weights).prepare(kind, ridge=ridge)
     V = projection(12, 2)
     results = []
     for least in (0, 10**9):
         monkeypatch.setattr(divergence_module, "ROWS_ARE_LESS", least)
-        objective = WhitenedDivergence(problem, 2, 0.9, form)
+        objective = WhitenedDivergence(prepared, 2, 0.9, form)
         assert objective._by_rows is (least == 0)
         results.append(objective.value_and_gradient(V))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-11)
@@ -243,9 +243,9 @@ def test_smoothing_by_rows_equals_that_by_covariances(
 def test_covariances_that_are_not_those_of_the_rows_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(divergence_module, "ROWS_ARE_LESS", 0)
     X, y = mixture([40, 50], 6)
-    problem = Labeled.check(X, y).problem("ledoit_wolf")
+    prepared = Labeled.check(X, y).prepare("ledoit_wolf")
     X[y == 0, 0] = 0.0
-    lifted = Labeled.check(X, y).problem("empirical")
-    for other in (sample(problem, 60, 0), problem.reweighted([np.ones(40), np.ones(50)], "empirical"), lifted):
+    lifted = Labeled.check(X, y).prepare("empirical")
+    for other in (sample(prepared, 60, 0), prepared.reweighted([np.ones(40), np.ones(50)], "empirical"), lifted):
         assert not WhitenedDivergence(other, 2)._by_rows
-    assert WhitenedDivergence(problem, 2)._by_rows
+    assert WhitenedDivergence(prepared, 2)._by_rows

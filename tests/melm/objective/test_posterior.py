@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.objective.divergence import Form
 from melm.objective.posterior import WhitenedPosterior, background
 from tests.melm.samples import Array, blobs, mixture, projection
@@ -13,12 +13,12 @@ from tests.melm.samples import Array, blobs, mixture, projection
 FORMS: list[Form] = ["exact", "spectral"]
 
 
-def problem(sizes: list[int], n_features: int = 4, weights: Array | None = None) -> Problem:
+def prepared(sizes: list[int], n_features: int = 4, weights: Array | None = None) -> PreparedRows:
     X, y = mixture(sizes, n_features)
-    return Problem.prepare(X, y, len(sizes), "ledoit_wolf", weights=weights)
+    return PreparedRows.prepare(X, y, len(sizes), "ledoit_wolf", weights=weights)
 
 
-def by_plain_loops(given: Problem, V: Array) -> float:
+def by_plain_loops(given: PreparedRows, V: Array) -> float:
     Z = given.rows.project(given.whitening.to_features @ V)
     k = V.shape[1]
     S = [
@@ -46,14 +46,14 @@ def by_plain_loops(given: Problem, V: Array) -> float:
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("sizes", [[30, 21], [15, 20, 12]], ids=str)
 def test_equals_plain_loops(form: Form, k: int, sizes: list[int]) -> None:
-    given, V = problem(sizes), projection(4, k)
+    given, V = prepared(sizes), projection(4, k)
     assert WhitenedPosterior(given, k, form=form).value(V) == pytest.approx(by_plain_loops(given, V), abs=1e-7)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_weights_say_how_often_a_row_counts(form: Form) -> None:
     weights = np.random.default_rng(0).uniform(0.2, 3, 50)
-    given, V = problem([30, 20], weights=weights), projection(4, 2)
+    given, V = prepared([30, 20], weights=weights), projection(4, 2)
     assert WhitenedPosterior(given, 2, form=form).value(V) == pytest.approx(by_plain_loops(given, V), abs=1e-7)
 
 
@@ -61,7 +61,7 @@ def test_weights_say_how_often_a_row_counts(form: Form) -> None:
 @pytest.mark.parametrize("distance", [0, 6, 10, 30])
 def test_gradient_follows_finite_differences(form: Form, distance: float) -> None:
     X, y = blobs(distance, n_rows=120)
-    objective = WhitenedPosterior(Problem.prepare(X, y, 2, "ledoit_wolf"), 2, form=form)
+    objective = WhitenedPosterior(PreparedRows.prepare(X, y, 2, "ledoit_wolf"), 2, form=form)
     V = np.linalg.qr(projection(3, 2))[0]
     value, gradient = objective.value_and_gradient(V)
     assert np.isfinite(value)
@@ -75,14 +75,14 @@ def test_gradient_follows_finite_differences(form: Form, distance: float) -> Non
 def test_far_rows_are_summed_exactly() -> None:
     X, y = blobs(2.0, n_rows=3000)
     X[:3] += [400.0, -900.0, 0.0]
-    given, V = Problem.prepare(X, y, 2, "ledoit_wolf"), np.linalg.qr(projection(3, 2))[0]
+    given, V = PreparedRows.prepare(X, y, 2, "ledoit_wolf"), np.linalg.qr(projection(3, 2))[0]
     (exact, slope), (spectral, other) = (WhitenedPosterior(given, 2, form=form).value_and_gradient(V) for form in FORMS)
     assert spectral == pytest.approx(exact, abs=1e-6)
     np.testing.assert_allclose(other, slope, atol=1e-5 * np.abs(slope).max())
 
 
 def test_only_the_column_space_matters() -> None:
-    given, V = problem([40, 30]), projection(4, 2)
+    given, V = prepared([40, 30]), projection(4, 2)
     objective = WhitenedPosterior(given, 2)
     assert objective.value(V @ [[2.0, 1.0], [0.0, -3.0]]) == pytest.approx(objective.value(V), abs=1e-9)
 

@@ -25,10 +25,10 @@ def projections(n_dimensions: int, k: int) -> Array:
 @pytest.mark.parametrize("block", [2**16, 60])
 def test_equals_one_by_one(sizes: list[int], k: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "BLOCK_PAIRS", block)
-    problem = Labeled.check(*mixture(sizes, 5)).problem("ledoit_wolf")
+    prepared = Labeled.check(*mixture(sizes, 5)).prepare("ledoit_wolf")
     V = projections(5, k)
-    divergences, gradients = DivergenceStack([problem], k, [0.8]).values_and_gradients(V)
-    alone = WhitenedDivergence(problem, k, 0.8, form="exact")
+    divergences, gradients = DivergenceStack([prepared], k, [0.8]).values_and_gradients(V)
+    alone = WhitenedDivergence(prepared, k, 0.8, form="exact")
     for own, divergence, gradient in zip(V, divergences, gradients, strict=True):
         value, slope = alone.value_and_gradient(own)
         assert divergence == pytest.approx(value, rel=1e-10, abs=1e-10)
@@ -38,9 +38,9 @@ def test_equals_one_by_one(sizes: list[int], k: int, block: int, monkeypatch: py
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 @pytest.mark.parametrize("distance", [1.0, 60.0])
 def test_bits_do_not_depend_on_the_rest_of_the_stack(k: int, distance: float) -> None:
-    problem = Labeled.check(*blobs(distance, 150, 6, 3)).problem("empirical")
+    prepared = Labeled.check(*blobs(distance, 150, 6, 3)).prepare("empirical")
     V = projections(6, k)
-    stack = DivergenceStack([problem], k)
+    stack = DivergenceStack([prepared], k)
     divergences, gradients = stack.values_and_gradients(V)
     for some in ([0], [15], [3, 7], [1, 2, 5], list(range(7)), list(range(15))):
         fewer, slopes = stack.values_and_gradients(V[some])
@@ -49,8 +49,8 @@ def test_bits_do_not_depend_on_the_rest_of_the_stack(k: int, distance: float) ->
 
 
 def test_gradient_follows_finite_differences() -> None:
-    problem = Labeled.check(*blobs(40.0, 60, 4)).problem("empirical")  # kernels underflow
-    stack = DivergenceStack([problem], 2)
+    prepared = Labeled.check(*blobs(40.0, 60, 4)).prepare("empirical")  # kernels underflow
+    stack = DivergenceStack([prepared], 2)
     V = projections(4, 2)[:2]
     gradients = stack.values_and_gradients(V)[1]
     step = 1e-6
@@ -65,7 +65,7 @@ def test_gradient_follows_finite_differences() -> None:
 @pytest.mark.parametrize("distance", [1.0, 60.0])
 def test_folds_are_weights_of_the_same_rows(kind: melm.Covariance, distance: float) -> None:
     data = Labeled.check(*blobs(distance, 90, 4))
-    whole = data.problem(kind)
+    whole = data.prepare(kind)
     folds = [(Fold(index, 3, 0),) for index in range(3)]
     weights = []
     for fold in folds:
@@ -78,7 +78,7 @@ def test_folds_are_weights_of_the_same_rows(kind: melm.Covariance, distance: flo
     stack = DivergenceStack(problems, 2, [0.7, 1.0, 1.4])
     divergences, gradients = stack.values_and_gradients(V, [0, 1, 2, 0, 1, 2])
     for place in range(6):
-        prepared = data.problem(kind, folds[place % 3], ridges[place % 3])
+        prepared = data.prepare(kind, folds[place % 3], ridges[place % 3])
         own = prepared.to_whitened(whole.to_features(V[place]))
         expected = WhitenedDivergence(prepared, 2, [0.7, 1.0, 1.4][place % 3], form="exact").value(own)
         assert divergences[place] == pytest.approx(expected, rel=1e-9)

@@ -73,11 +73,11 @@ def test_classes_far_apart_are_weighed_pair_by_pair(monkeypatch: pytest.MonkeyPa
 
 def test_densities_equal_those_of_repeated_rows() -> None:
     X, y, weights = weighted([40, 31, 25], 5)
-    once = Labeled.check(X, y, sample_weight=weights).problem("ledoit_wolf", ridge=0.3)
-    often = Labeled.check(np.repeat(X, weights, axis=0), np.repeat(y, weights)).problem("ledoit_wolf", ridge=0.3)
+    once = Labeled.check(X, y, sample_weight=weights).prepare("ledoit_wolf", ridge=0.3)
+    often = Labeled.check(np.repeat(X, weights, axis=0), np.repeat(y, weights)).prepare("ledoit_wolf", ridge=0.3)
     np.testing.assert_allclose(once.spread.total, often.spread.total, rtol=1e-10)
     V = once.canonical(projection(5, 2))
-    ours, theirs = (class_densities(problem, V, 0.8, "empirical") for problem in (once, often))
+    ours, theirs = (class_densities(prepared, V, 0.8, "empirical") for prepared in (once, often))
     Z = (X - X.mean(axis=0)) @ V
     np.testing.assert_allclose(ours.log_posteriors(Z), theirs.log_posteriors(Z), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(ours.log_density(Z), theirs.log_density(Z), rtol=1e-10)
@@ -86,7 +86,7 @@ def test_densities_equal_those_of_repeated_rows() -> None:
 def test_leaving_one_out_leaves_its_whole_weight_out() -> None:
     X, y, weights = weighted([12, 10], 3)
     data = Labeled.check(X, y, sample_weight=weights)
-    densities = class_densities(data.problem("empirical"), projection(3, 2), 1.0, "balanced")
+    densities = class_densities(data.prepare("empirical"), projection(3, 2), 1.0, "balanced")
     _, posteriors = densities.leave_one_out([np.array([2]), np.array([], dtype=np.intp)])
     assert densities.weights is not None
     kept = np.arange(len(densities.rows[0])) != 2

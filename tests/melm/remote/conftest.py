@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from melm.remote import Client, Dataset, Model
-from melm.remote.arrays import Array
+from melm.typing import AnyArray
 from tests.running_service import RunningService
 from tests.service import samples
 
@@ -20,12 +20,12 @@ def client(service: RunningService) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="session")
-def irises() -> tuple[Array, Array]:
+def irises() -> tuple[AnyArray, AnyArray]:
     return samples.iris_arrays()
 
 
 @pytest.fixture(scope="session")
-def dataset(service: RunningService, irises: tuple[Array, Array]) -> Dataset:
+def dataset(service: RunningService, irises: tuple[AnyArray, AnyArray]) -> Dataset:
     with Client(service.url) as client:
         return client.datasets.upload(*irises, feature_names=samples.FEATURES, name="irises")
 

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from melm.remote import Client, Conflict, Dataset, Invalid, NotFound, Problem, RemoteError, Unavailable, Unreachable
+from melm.remote import (
+    Client,
+    Conflict,
+    Dataset,
+    Invalid,
+    NotFound,
+    RemoteError,
+    ResponseError,
+    Unavailable,
+    Unreachable,
+)
 from melm.remote import errors as errors_module
 from melm.remote.table_body import PIECE_BYTES
 from tests.melm.remote.scripted import Asked, Said, fit_document, in_turn, scripted_service
@@ -68,12 +78,12 @@ def test_what_asking_again_cannot_mend_is_an_error_at_once(status: int) -> None:
     with (
         scripted_service(lambda asked: Said(status, document)) as service,
         Client(service.url) as client,
-        pytest.raises(Problem) as caught,
+        pytest.raises(ResponseError) as caught,
     ):
         client.fits.submit("ds_1")
     assert len(service.asked) == 1
     problem = caught.value
-    assert type(problem) is Problem.kinds.get(status, Problem)
+    assert type(problem) is ResponseError.kinds.get(status, ResponseError)
     assert (problem.status, problem.detail, problem.request_id) == (status, "because", "req_1")
     assert str(problem) == "too many (ask for fewer)"
 

@@ -7,22 +7,22 @@ import pandas as pd
 import pytest
 
 from melm.remote import Client, Dataset, Gone, Invalid
-from melm.remote.arrays import Array
-from melm.remote.connection import Connection
+from melm.remote.connection import HttpConnection
+from melm.typing import AnyArray
 from tests.service import samples
 
 
 def test_what_the_service_has_is_not_sent_again(
-    client: Client, dataset: Dataset, irises: tuple[Array, Array], monkeypatch: pytest.MonkeyPatch
+    client: Client, dataset: Dataset, irises: tuple[AnyArray, AnyArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = []
-    send = Connection.send
+    send = HttpConnection.send
 
-    def watched(self: Connection, method: str, path: str, **options: object) -> object:
+    def watched(self: HttpConnection, method: str, path: str, **options: object) -> object:
         sent.append(method)
         return send(self, method, path, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Connection, "send", watched)
+    monkeypatch.setattr(HttpConnection, "send", watched)
     X, y = irises
     assert client.datasets.upload(pd.DataFrame(X, columns=samples.FEATURES), pd.Series(y)) == dataset
     assert sent == ["GET"]
@@ -33,7 +33,7 @@ def test_what_the_service_has_is_not_sent_again(
 @pytest.mark.parametrize("kind", [str, int, float, bool])
 def test_labels_and_float32_arrive_as_they_are(client: Client, kind: type) -> None:
     X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
-    y: Array = (np.arange(20) % 2).astype(kind)
+    y: AnyArray = (np.arange(20) % 2).astype(kind)
     first = client.datasets.upload(X, y)
     assert first.dtype == "float32"
     assert first.classes == np.unique(y).tolist()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from melm.remote import Client, Dataset, Fit, Model
-from melm.remote.connection import Connection
+from melm.remote.connection import HttpConnection
 from melm.remote.display import Summary
 from melm.remote.records import FitRecord
 from tests.melm.remote.scripted import fit_document
@@ -48,7 +48,7 @@ def test_a_fit_shows_how_it_stands(client: Client, judged: Model) -> None:
     assert "<img" in fit._repr_html_()
     document = fit_document() | {"validation": {"folds": 5, "repeats": 1}, "n_fits": 6}
     document["progress"] |= {"share_done": 0.7, "phase": "evidence"}
-    running = Fit(Connection("http://127.0.0.1:1"), FitRecord.of(document))
+    running = Fit(HttpConnection("http://127.0.0.1:1"), FitRecord.of(document))
     assert "fold 4 of 5, best divergence 1.5, about 9 s left" in str(running)
     assert '<progress value="0.700" max="1">' in running._repr_html_()
     assert "fit.wait()" in str(running)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from melm import MELM
 from melm.remote import Client, Invalid, RemoteMELM
-from melm.remote.arrays import Array
+from melm.typing import AnyArray
 from tests.running_service import RunningService
 from tests.service import samples
 
@@ -57,7 +57,7 @@ def test_the_parameters_are_those_of_melm() -> None:
     assert all(ours[name] == theirs[name] for name in shared)
 
 
-def test_the_result_is_the_local_one_bit_for_bit(service: RunningService, irises: tuple[Array, Array]) -> None:
+def test_the_result_is_the_local_one_bit_for_bit(service: RunningService, irises: tuple[AnyArray, AnyArray]) -> None:
     X, y = irises
     remote = RemoteMELM(service.url, regularization=None, n_starts=3, random_state=5).fit(X, y)
     local = MELM(regularization=None, n_starts=3, random_state=5).fit(X, y)
@@ -68,7 +68,7 @@ def test_the_result_is_the_local_one_bit_for_bit(service: RunningService, irises
     assert remote.score(X, y) == local.score(X, y)
 
 
-def test_data_frames_give_names(service: RunningService, irises: tuple[Array, Array]) -> None:
+def test_data_frames_give_names(service: RunningService, irises: tuple[AnyArray, AnyArray]) -> None:
     X, y = irises
     frame = pd.DataFrame(X, columns=samples.FEATURES)
     estimator = (
@@ -81,7 +81,7 @@ def test_data_frames_give_names(service: RunningService, irises: tuple[Array, Ar
         assert client.models[estimator.model_id_].describe()["feature_names"] == samples.FEATURES
 
 
-def test_works_in_pipelines_grid_searches_and_clones(service: RunningService, irises: tuple[Array, Array]) -> None:
+def test_works_in_pipelines_and_clones(service: RunningService, irises: tuple[AnyArray, AnyArray]) -> None:
     X, y = irises
     pipeline = make_pipeline(StandardScaler(), RemoteMELM(service.url, regularization=None, n_starts=2, random_state=0))
     search = GridSearchCV(pipeline, {"remotemelm__gamma": [0.7, np.float64(1.0)]}, cv=2).fit(X, y)
@@ -89,18 +89,18 @@ def test_works_in_pipelines_grid_searches_and_clones(service: RunningService, ir
     assert clone(search.best_estimator_).fit(X, y).score(X, y) > 0.9
 
 
-def test_a_fitted_estimator_can_be_pickled(service: RunningService, irises: tuple[Array, Array]) -> None:
+def test_a_fitted_estimator_can_be_pickled(service: RunningService, irises: tuple[AnyArray, AnyArray]) -> None:
     X, y = irises
     estimator = RemoteMELM(service.url, regularization=None, n_starts=2, random_state=0).fit(X, y)
     copy = pickle.loads(pickle.dumps(estimator))  # noqa: S301 (our own bytes)
     assert np.array_equal(copy.predict(X), estimator.predict(X))
 
 
-def test_gamma_can_be_chosen_from_several(service: RunningService, irises: tuple[Array, Array]) -> None:
+def test_gamma_can_be_chosen_from_several(service: RunningService, irises: tuple[AnyArray, AnyArray]) -> None:
     estimator = RemoteMELM(service.url, regularization=None, n_starts=1, gamma=[0.5, 2.0], random_state=0).fit(*irises)
     assert estimator.gamma_ in (0.5, 2.0)
 
 
-def test_a_wrong_parameter_is_a_value_error(service: RunningService, irises: tuple[Array, Array]) -> None:
+def test_a_wrong_parameter_is_a_value_error(service: RunningService, irises: tuple[AnyArray, AnyArray]) -> None:
     with pytest.raises(Invalid, match="5 components are more than the 4 columns"):
         RemoteMELM(service.url, regularization=None, n_components=5).fit(*irises)

@@ -10,11 +10,11 @@ import pytest
 
 from melm import MELM
 from melm.remote import Client, Conflict, Invalid, Model, NotFound
-from melm.remote.arrays import Array
+from melm.typing import AnyArray
 from tests.service import samples
 
 
-def test_the_local_copy_predicts_the_same_bits(model: Model, irises: tuple[Array, Array]) -> None:
+def test_the_local_copy_predicts_the_same_bits(model: Model, irises: tuple[AnyArray, AnyArray]) -> None:
     X, _ = irises
     local = model.to_local()
     assert isinstance(local, MELM)
@@ -22,21 +22,23 @@ def test_the_local_copy_predicts_the_same_bits(model: Model, irises: tuple[Array
         assert np.array_equal(getattr(local, name)(pd.DataFrame(X, columns=samples.FEATURES)), getattr(model, name)(X))
 
 
-def test_labels_come_back_as_they_were_given(model: Model, irises: tuple[Array, Array]) -> None:
+def test_labels_come_back_as_they_were_given(model: Model, irises: tuple[AnyArray, AnyArray]) -> None:
     X, y = irises
     assert set(model.predict(X)) == set(y)
     scores = model.score(X, y)
     assert scores["accuracy"] == (model.predict(X) == y).mean()
 
 
-def test_columns_are_put_in_order_by_name(model: Model, irises: tuple[Array, Array]) -> None:
+def test_columns_are_put_in_order_by_name(model: Model, irises: tuple[AnyArray, AnyArray]) -> None:
     X, y = irises
     frame = pd.DataFrame(X, columns=samples.FEATURES)[samples.FEATURES[::-1]]
     assert np.array_equal(model.transform(frame), model.transform(X))
     assert model.score(frame, y)["confusion"] == model.score(X, y)["confusion"]
 
 
-def test_a_file_goes_there_and_back(client: Client, model: Model, irises: tuple[Array, Array], tmp_path: Path) -> None:
+def test_a_file_goes_there_and_back(
+    client: Client, model: Model, irises: tuple[AnyArray, AnyArray], tmp_path: Path
+) -> None:
     X, _ = irises
     path = model.download(tmp_path / "model.npz")
     assert np.array_equal(MELM.load(path).transform(pd.DataFrame(X, columns=samples.FEATURES)), model.transform(X))
@@ -49,7 +51,7 @@ def test_a_file_goes_there_and_back(client: Client, model: Model, irises: tuple[
         copy.describe()
 
 
-def test_an_alias_stands_for_the_model(client: Client, model: Model, irises: tuple[Array, Array]) -> None:
+def test_an_alias_stands_for_the_model(client: Client, model: Model, irises: tuple[AnyArray, AnyArray]) -> None:
     X, _ = irises
     champion = model.alias("champion")
     assert champion.record == model.record

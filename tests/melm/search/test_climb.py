@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from melm.data.problem import Problem
+from melm.data.prepared_rows import PreparedRows
 from melm.objective.divergence import WhitenedDivergence
 from melm.objective.stack import DivergenceStack
 from melm.plan import Stopped
@@ -21,11 +21,11 @@ from tests.melm.samples import Array, mixture
 @pytest.fixture
 def objective() -> WhitenedDivergence:
     X, y = mixture([60, 80], 6)
-    return WhitenedDivergence(Problem.prepare(X, y, 2, "empirical"), 2)
+    return WhitenedDivergence(PreparedRows.prepare(X, y, 2, "empirical"), 2)
 
 
 def test_a_climb_ends_where_the_gradient_vanishes(objective: WhitenedDivergence) -> None:
-    V0 = start_projection(objective.problem.whitening, 2, seed=0, index=5)
+    V0 = start_projection(objective.prepared.whitening, 2, seed=0, index=5)
     end = climb(objective, V0, tolerance=1e-7, max_iterations=1000)
     assert end.stopping_reason is StoppingReason.CONVERGED
     assert end.divergence > objective.value(V0)
@@ -34,7 +34,7 @@ def test_a_climb_ends_where_the_gradient_vanishes(objective: WhitenedDivergence)
 
 
 def test_limits_end_a_climb_with_the_best_point(objective: WhitenedDivergence) -> None:
-    V0 = start_projection(objective.problem.whitening, 2, seed=0, index=5)
+    V0 = start_projection(objective.prepared.whitening, 2, seed=0, index=5)
     dropped = climb(objective, V0, tolerance=1e-7, max_iterations=1000, max_evaluations=7)
     assert (dropped.stopping_reason, dropped.n_evaluations) == (StoppingReason.DROPPED, 7)
     assert dropped.divergence == pytest.approx(objective.value(dropped.projection), abs=1e-12)
@@ -42,7 +42,7 @@ def test_limits_end_a_climb_with_the_best_point(objective: WhitenedDivergence) -
 
 
 def test_a_climb_stops_when_told(objective: WhitenedDivergence) -> None:
-    V0 = start_projection(objective.problem.whitening, 2, seed=0, index=5)
+    V0 = start_projection(objective.prepared.whitening, 2, seed=0, index=5)
     asked = iter([False, False, True])
     with pytest.raises(Stopped):
         climb(objective, V0, tolerance=1e-7, max_iterations=1000, should_stop=lambda: next(asked))
@@ -50,7 +50,7 @@ def test_a_climb_stops_when_told(objective: WhitenedDivergence) -> None:
 
 
 def test_an_interrupt_keeps_the_climb_so_far(objective: WhitenedDivergence, monkeypatch: pytest.MonkeyPatch) -> None:
-    V0 = start_projection(objective.problem.whitening, 2, seed=0, index=5)
+    V0 = start_projection(objective.prepared.whitening, 2, seed=0, index=5)
     evaluate = objective.value_and_gradient
 
     def interrupted(V: np.ndarray[tuple[int, ...], np.dtype[np.float64]]):  # type: ignore[no-untyped-def]
@@ -74,7 +74,7 @@ def test_more_starts_never_change_who_survived_before(divergences: list[float | 
 
 
 def test_starts_are_orthonormal_distinct_and_their_own(objective: WhitenedDivergence) -> None:
-    whitening = objective.problem.whitening
+    whitening = objective.prepared.whitening
     starts = [start_projection(whitening, 2, seed=0, index=i) for i in range(8)]
     for V in starts:
         np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-12)
@@ -85,19 +85,19 @@ def test_starts_are_orthonormal_distinct_and_their_own(objective: WhitenedDiverg
 
 
 def test_the_first_start_holds_the_discriminant_direction(objective: WhitenedDivergence) -> None:
-    means = objective.problem.whitening.means
+    means = objective.prepared.whitening.means
     direction = (means[0] - means[1]) / np.linalg.norm(means[0] - means[1])
-    V = start_projection(objective.problem.whitening, 2, seed=0, index=0)
+    V = start_projection(objective.prepared.whitening, 2, seed=0, index=0)
     assert np.linalg.norm(V.T @ direction) == pytest.approx(1)
 
 
 @pytest.fixture
 def stack(objective: WhitenedDivergence) -> DivergenceStack:
-    return DivergenceStack([objective.problem], 2)
+    return DivergenceStack([objective.prepared], 2)
 
 
 def test_climbs_together_end_where_each_ends_alone(objective: WhitenedDivergence, stack: DivergenceStack) -> None:
-    starts = [start_projection(objective.problem.whitening, 2, seed=0, index=index) for index in range(6)]
+    starts = [start_projection(objective.prepared.whitening, 2, seed=0, index=index) for index in range(6)]
     together = climb_together(stack, starts, tolerance=1e-7, max_iterations=1000)
     for V0, end in zip(starts, together, strict=True):
         (alone,) = climb_together(stack, [V0], tolerance=1e-7, max_iterations=1000)
@@ -110,7 +110,7 @@ def test_climbs_together_end_where_each_ends_alone(objective: WhitenedDivergence
 
 
 def test_climbs_together_stop_when_told(objective: WhitenedDivergence, stack: DivergenceStack) -> None:
-    starts = [start_projection(objective.problem.whitening, 2, seed=0, index=index) for index in range(3)]
+    starts = [start_projection(objective.prepared.whitening, 2, seed=0, index=index) for index in range(3)]
     asked = iter([False, False, True])
     with pytest.raises(Stopped):
         climb_together(stack, starts, tolerance=1e-7, max_iterations=1000, should_stop=lambda: next(asked))
@@ -121,7 +121,7 @@ def test_an_interrupt_keeps_all_climbs_so_far(
     objective: WhitenedDivergence, stack: DivergenceStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signal reaches the thread that waits, while others climb."""
-    starts = [start_projection(objective.problem.whitening, 2, seed=0, index=index) for index in range(3)]
+    starts = [start_projection(objective.prepared.whitening, 2, seed=0, index=index) for index in range(3)]
     evaluate = stack.values_and_gradients
     called = []
 
@@ -140,7 +140,7 @@ def test_an_interrupt_keeps_all_climbs_so_far(
 def test_a_failure_at_one_point_is_that_starts_alone(
     objective: WhitenedDivergence, stack: DivergenceStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starts = [start_projection(objective.problem.whitening, 2, seed=0, index=index) for index in range(3)]
+    starts = [start_projection(objective.prepared.whitening, 2, seed=0, index=index) for index in range(3)]
     evaluate = stack.values_and_gradients
 
     def breaks(V: Array, problems: Any) -> tuple[Array, Array]:

@@ -189,16 +189,16 @@ def test_a_search_that_is_cut_off_keeps_the_best_of_the_most_rows_it_saw() -> No
 
 def test_only_divergences_on_all_rows_count_as_progress() -> None:
     X, y = mixture([60, 60], 3)
-    problem = Labeled.check(X, y).problem("ledoit_wolf")
+    prepared = Labeled.check(X, y).prepare("ledoit_wolf")
     arguments: dict[str, Any] = {"start": 0, "gamma": 1.0, "max_evaluations": 2}
-    assert "divergence" in search(1).run(problem, arguments, lambda: False)
-    sampled = search(1).run(problem, arguments | {"n_sampled": 50}, lambda: False)
+    assert "divergence" in search(1).run(prepared, arguments, lambda: False)
+    sampled = search(1).run(prepared, arguments | {"n_sampled": 50}, lambda: False)
     assert "divergence" not in sampled
     assert sampled["sample_divergence"] > 0
 
 
 def test_starts_on_few_rows_run_together_and_give_the_same_bits() -> None:
-    problem = Labeled.check(*mixture([60, 50, 40], 4)).problem("ledoit_wolf")
+    prepared = Labeled.check(*mixture([60, 50, 40], 4)).prepare("ledoit_wolf")
     small = replace(search(5), n_components=2)
     units: list[Unit] = []
 
@@ -206,19 +206,19 @@ def test_starts_on_few_rows_run_together_and_give_the_same_bits() -> None:
         assert len({unit.alike for unit in stage.units}) == 1
         assert stage.units[0].alike is not None
         units.extend(stage.units)
-        return small.run_together(problem, [unit.arguments for unit in stage.units], lambda: False)
+        return small.run_together(prepared, [unit.arguments for unit in stage.units], lambda: False)
 
     together = run_plan(small.plan(150, 1.0), run_stage)
     alone = run_plan(
         small.plan(150, 1.0),
-        lambda stage: [small.run(problem, unit.arguments, lambda: False) for unit in stage.units],
+        lambda stage: [small.run(prepared, unit.arguments, lambda: False) for unit in stage.units],
     )
     for one, other in zip(together.in_order(), alone.in_order(), strict=True):
         np.testing.assert_array_equal(one.projection, other.projection)
         assert (one.divergence, one.n_evaluations) == (other.divergence, other.n_evaluations)
-    separate = [small._climb(problem, unit.arguments, lambda: False) for unit in units[:5]]
+    separate = [small._climb(prepared, unit.arguments, lambda: False) for unit in units[:5]]
     for result, unit in zip(separate, units, strict=False):
-        ours = small.run(problem, unit.arguments, lambda: False)
+        ours = small.run(prepared, unit.arguments, lambda: False)
         assert ours["divergence"] == pytest.approx(result["divergence"], abs=1e-6)
     assert all(unit.alike is None for unit in next(small.plan(513, 1.0)).units)
     assert all(unit.alike is None for unit in next(replace(small, form="spectral").plan(150, 1.0)).units)

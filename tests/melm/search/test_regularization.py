@@ -218,7 +218,7 @@ def test_of_more_features_than_rows_those_that_separate_are_kept() -> None:
 
 def test_features_are_screened_inside_each_inner_fold() -> None:
     data = Labeled.check(*informative(40, 100, 0))
-    kept = [data.problem("ledoit_wolf", (Fold(index, 5, 0),), 1.0, 10).rows.varying for index in range(2)]
+    kept = [data.prepare("ledoit_wolf", (Fold(index, 5, 0),), 1.0, 10).rows.varying for index in range(2)]
     assert [int(each.sum()) for each in kept] == [10, 10]
     assert (kept[0] != kept[1]).any()
     score = chosen(run(data)).score
@@ -231,13 +231,13 @@ def test_sparse_and_weighted_rows_are_screened_alike() -> None:
     weights = np.where(np.arange(30) % 3, 1.0, 2.0)
     given = [Labeled.check(csr_array(rows), codes), Labeled.check(rows, codes), Labeled.check(rows, codes)]
     given[2].weights = weights
-    problems = [data.problem("ledoit_wolf", (), 1.0, 5) for data in given]
+    problems = [data.prepare("ledoit_wolf", (), 1.0, 5) for data in given]
     assert (problems[0].rows.varying == problems[1].rows.varying).all()
     by_hand = np.corrcoef(rows.T, codes)[-1, :-1] ** 2
-    np.testing.assert_allclose(given[1].problem("ledoit_wolf").separations(), by_hand, atol=1e-12)
+    np.testing.assert_allclose(given[1].prepare("ledoit_wolf").separations(), by_hand, atol=1e-12)
     repeated = Labeled.check(np.repeat(rows, weights.astype(int), axis=0), np.repeat(codes, weights.astype(int)))
     np.testing.assert_allclose(
-        given[2].problem("ledoit_wolf").separations(), repeated.problem("ledoit_wolf").separations(), atol=1e-12
+        given[2].prepare("ledoit_wolf").separations(), repeated.prepare("ledoit_wolf").separations(), atol=1e-12
     )
 
 

@@ -48,12 +48,12 @@ def test_a_rare_class_is_kept_whole() -> None:
 
 def test_a_sample_draws_rows_within_classes_and_keeps_the_coordinates_of_all() -> None:
     X, y = mixture([400, 300], 4)
-    problem = Labeled.check(X, y).problem("ledoit_wolf")
-    drawn = sample(problem, 200, seed=3)
+    prepared = Labeled.check(X, y).prepare("ledoit_wolf")
+    drawn = sample(prepared, 200, seed=3)
     assert drawn.rows.counts == [100, 100]
-    assert drawn.whitening.to_features is problem.whitening.to_features
-    assert drawn.whitening.covariances is problem.whitening.covariances
-    for some, whole in zip(drawn.rows.by_class, problem.rows.by_class, strict=True):
+    assert drawn.whitening.to_features is prepared.whitening.to_features
+    assert drawn.whitening.covariances is prepared.whitening.covariances
+    for some, whole in zip(drawn.rows.by_class, prepared.rows.by_class, strict=True):
         everything = {row.tobytes() for row in whole}
         assert len({row.tobytes() for row in some}) == len(some)
         assert all(row.tobytes() in everything for row in some)
@@ -61,8 +61,8 @@ def test_a_sample_draws_rows_within_classes_and_keeps_the_coordinates_of_all() -
 
 def test_samples_depend_on_seed_and_size_and_on_nothing_else() -> None:
     X, y = mixture([400, 300], 4)
-    problem = Labeled.check(X, y).problem("ledoit_wolf")
-    first = sample(problem, 200, seed=3).rows.by_class[0]
-    np.testing.assert_array_equal(first, sample(problem, 200, seed=3).rows.by_class[0])
-    assert not np.array_equal(first, sample(problem, 200, seed=4).rows.by_class[0])
-    assert not np.array_equal(first[:90], sample(problem, 180, seed=3).rows.by_class[0])
+    prepared = Labeled.check(X, y).prepare("ledoit_wolf")
+    first = sample(prepared, 200, seed=3).rows.by_class[0]
+    np.testing.assert_array_equal(first, sample(prepared, 200, seed=3).rows.by_class[0])
+    assert not np.array_equal(first, sample(prepared, 200, seed=4).rows.by_class[0])
+    assert not np.array_equal(first[:90], sample(prepared, 180, seed=3).rows.by_class[0])

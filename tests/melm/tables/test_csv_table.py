@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from melm.tables import csv_table
 from melm.tables.csv_table import CsvReader, read_csv
 from melm.tables.options import ReadOptions
-from melm.tables.problem import Level
+from melm.tables.problem import Severity
 from melm.tables.table import Table
 from melm.tables.transcoding import CsvError
 
@@ -93,7 +93,7 @@ def test_what_is_not_utf_8_is_taken_for_what_windows_writes(piece: int) -> None:
     assert table is not None
     assert (table.names, table.cells("preis"), reader.encoding) == (("größe", "preis"), [2, 2, 2], "cp1252")
     (question,) = reader.problems
-    assert (question.level, question.fixes[0].value) == (Level.QUESTION, "cp1252")
+    assert (question.level, question.fixes[0].value) == (Severity.QUESTION, "cp1252")
     assert "'größe'" in question.detail or piece == 1
     utf8 = CsvReader()
     for chunk in pieces(text.encode(), piece):

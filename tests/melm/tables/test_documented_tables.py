@@ -12,7 +12,7 @@ import pytest
 
 from melm.tables.csv_table import CsvReader
 from melm.tables.options import ReadOptions
-from melm.tables.problem import Level
+from melm.tables.problem import Severity
 from melm.tables.reading import read_roles
 from melm.tables.table import as_text
 from melm.tables.times import as_iso
@@ -75,7 +75,7 @@ def test_examples(example: Example) -> None:
     assert not reading.errors
     assert reading.dialect is not None
     assert reading.dialect.delimiter == example.delimiter
-    asked = [problem.column for problem in reading.problems if problem.level is Level.QUESTION]
+    asked = [problem.column for problem in reading.problems if problem.level is Severity.QUESTION]
     assert asked == ([example.column] if example.is_asked else [])
     (column,) = (column for column in reading.columns if column.name == example.column)
     assert column.role == example.role

@@ -10,7 +10,7 @@ import pytest
 from melm.tables.encoding import Encoder, TimeColumn
 from melm.tables.kinds import find_times
 from melm.tables.options import ReadOptions
-from melm.tables.problem import Level, Problem
+from melm.tables.problem import Problem, Severity
 from melm.tables.table import Table
 from melm.tables.times import as_iso, phases, read_times
 
@@ -81,7 +81,7 @@ def test_where_nothing_proves_it_the_caller_is_asked() -> None:
     cells = table_of(a=["03/04/2024", "05/06/2024"])
     table, (question,) = days_of(cells)
     assert as_iso(table.number("a")[0]) == "2024-03-04"
-    assert question.level is Level.QUESTION
+    assert question.level is Severity.QUESTION
     assert [(fix.parameter, fix.value) for fix in question.fixes] == [("day_first", True), ("day_first", False)]
     for fix in question.fixes:
         table, problems = days_of(cells, day_first=fix.value)
@@ -92,7 +92,7 @@ def test_where_nothing_proves_it_the_caller_is_asked() -> None:
 def test_cells_that_are_none_are_named() -> None:
     cells = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04", "soon", "2024-01-06", "soon"]
     _, (problem,) = days_of(table_of(a=[*cells, "2024-01-07", "2024-01-08", "2024-01-09"]))
-    assert (problem.level, problem.rows, problem.count) == (Level.ERROR, (4, 6), 2)
+    assert (problem.level, problem.rows, problem.count) == (Severity.ERROR, (4, 6), 2)
     table, problems = days_of(table_of(a=list(cells)), columns={"a": "categorical"})
     assert (problems, table.time_names) == ([], ())
 

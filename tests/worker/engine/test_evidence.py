@@ -11,7 +11,7 @@ from tests.worker.bench import Bench, interrupted, locally
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine
 from worker.store.errors import Gone
-from worker.store.records import FitRecord, Outcome, Status
+from worker.store.records import FitRecord, Status, SubmitOutcome
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_keep_best_in_the_evidence_succeeds_with_what_there_is(store: Engine, te
     bench, fit = stopped_in_the_evidence(store, tenant, keep_best=True)
     assert fit.status is Status.SUCCEEDED
     assert folds(bench, fit) == 1
-    assert store.fits.submit(tenant, submission(stored_dataset(store, tenant), folds=3))[1] is Outcome.CREATED
+    assert store.fits.submit(tenant, submission(stored_dataset(store, tenant), folds=3))[1] is SubmitOutcome.CREATED
 
 
 def test_a_retry_goes_on_with_the_evidence(store: Engine, tenant: str) -> None:
@@ -81,7 +81,7 @@ def test_a_retry_goes_on_with_the_evidence(store: Engine, tenant: str) -> None:
     store.fits.retry(tenant, canceled.id)
     fit = second.run(canceled)
     assert (fit.status, fit.model_id, folds(second, fit)) == (Status.SUCCEEDED, canceled.model_id, 3)
-    assert store.fits.submit(tenant, submission(stored_dataset(store, tenant), folds=3))[1] is Outcome.REUSED
+    assert store.fits.submit(tenant, submission(stored_dataset(store, tenant), folds=3))[1] is SubmitOutcome.REUSED
 
 
 def test_a_retry_without_the_model_begins_again(store: Engine, tenant: str) -> None:
@@ -112,7 +112,7 @@ def test_a_failed_fold_leaves_the_evidence_incomplete(bench: Bench) -> None:
     fit = bench.run(bench.submit(folds=3, errors=["fold 1"]))
     assert (fit.status, folds(bench, fit)) == (Status.SUCCEEDED, 2)
     again = submission(stored_dataset(bench.store, bench.tenant), folds=3, errors=["fold 1"])
-    assert bench.store.fits.submit(bench.tenant, again)[1] is Outcome.CREATED
+    assert bench.store.fits.submit(bench.tenant, again)[1] is SubmitOutcome.CREATED
 
 
 def test_a_start_that_failed_is_remembered_over_a_retry(store: Engine, tenant: str) -> None:
@@ -128,7 +128,7 @@ def test_a_start_that_failed_is_remembered_over_a_retry(store: Engine, tenant: s
     second = Bench(store, tenant)
     assert second.run(fit).status is Status.SUCCEEDED
     again = submission(stored_dataset(store, tenant), folds=3, errors=["search 1"])
-    assert store.fits.submit(tenant, again)[1] is Outcome.CREATED
+    assert store.fits.submit(tenant, again)[1] is SubmitOutcome.CREATED
 
 
 def test_progress_counts_all_stages_and_never_goes_back(store: Engine, tenant: str) -> None:

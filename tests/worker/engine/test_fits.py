@@ -10,7 +10,7 @@ from worker.engine.scripts import script
 from worker.engine.states import MOVES
 from worker.engine.units import Ended, Published
 from worker.store.errors import Conflict, Gone, IdempotencyMismatch, NotFound, QuotaExceeded
-from worker.store.records import Idempotency, Outcome, Status
+from worker.store.records import Idempotency, Status, SubmitOutcome
 from worker.store.settings import Settings
 
 
@@ -32,7 +32,7 @@ def test_a_new_fit_is_queued(store: Engine, tenant: str) -> None:
         update={"name": "first", "metadata": {"k": "v"}, "validation": {"folds": 5}}
     )
     fit, outcome = store.fits.submit(tenant, asked)
-    assert outcome is Outcome.CREATED
+    assert outcome is SubmitOutcome.CREATED
     assert fit == store.fits.get(tenant, fit.id)
     assert (fit.status, fit.is_active, fit.attempts, fit.starts_done, fit.n_starts) == (Status.QUEUED, True, 1, 0, 4)
     assert (fit.name, fit.metadata, fit.params, fit.validation) == ("first", {"k": "v"}, asked.params, {"folds": 5})
@@ -53,16 +53,16 @@ def test_an_equal_fit_that_succeeded_is_reused(store: Engine, tenant: str) -> No
     dataset = stored_dataset(store, tenant)
     first, _ = store.fits.submit(tenant, submission(dataset))
     second, outcome = store.fits.submit(tenant, submission(dataset))
-    assert (outcome, second.id != first.id) == (Outcome.CREATED, True)  # the first has not ended yet
+    assert (outcome, second.id != first.id) == (SubmitOutcome.CREATED, True)  # the first has not ended yet
     end(store, tenant, first.id, Status.SUCCEEDED)
     reused, outcome = store.fits.submit(tenant, submission(dataset))
-    assert (reused.id, outcome) == (first.id, Outcome.REUSED)
+    assert (reused.id, outcome) == (first.id, SubmitOutcome.REUSED)
     for other in (submission(dataset, seed=1), submission(dataset, force=True)):
-        assert store.fits.submit(tenant, other)[1] is Outcome.CREATED
+        assert store.fits.submit(tenant, other)[1] is SubmitOutcome.CREATED
     assert first.model_id is None
     assert reused.model_id is not None
     store.models.delete(tenant, reused.model_id)
-    assert store.fits.submit(tenant, submission(dataset))[1] is Outcome.CREATED
+    assert store.fits.submit(tenant, submission(dataset))[1] is SubmitOutcome.CREATED
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.CANCELED])
@@ -70,14 +70,14 @@ def test_a_fit_that_gave_nothing_is_not_reused(store: Engine, tenant: str, statu
     dataset = stored_dataset(store, tenant)
     first, _ = store.fits.submit(tenant, submission(dataset))
     end(store, tenant, first.id, status)
-    assert store.fits.submit(tenant, submission(dataset))[1] is Outcome.CREATED
+    assert store.fits.submit(tenant, submission(dataset))[1] is SubmitOutcome.CREATED
 
 
 def test_another_version_of_the_library_is_another_fit(store: Engine, tenant: str, settings: Settings) -> None:
     dataset = stored_dataset(store, tenant)
     first, _ = store.fits.submit(tenant, submission(dataset))
     end(store, tenant, first.id, Status.SUCCEEDED)
-    assert Engine(settings, "99").fits.submit(tenant, submission(dataset))[1] is Outcome.CREATED
+    assert Engine(settings, "99").fits.submit(tenant, submission(dataset))[1] is SubmitOutcome.CREATED
 
 
 def test_the_same_idempotency_key_makes_one_fit(store: Engine, tenant: str) -> None:
@@ -85,7 +85,7 @@ def test_the_same_idempotency_key_makes_one_fit(store: Engine, tenant: str) -> N
     key = Idempotency(key="k", body_hash="h")
     first, _ = store.fits.submit(tenant, submission(dataset), idempotency=key)
     again, outcome = store.fits.submit(tenant, submission(dataset), idempotency=key)
-    assert (again.id, outcome) == (first.id, Outcome.REPLAYED)
+    assert (again.id, outcome) == (first.id, SubmitOutcome.REPLAYED)
     with pytest.raises(IdempotencyMismatch):
         store.fits.submit(tenant, submission(dataset), idempotency=Idempotency(key="k", body_hash="x"))
     assert len(store.fits.page(tenant).data) == 1

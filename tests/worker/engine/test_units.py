@@ -11,7 +11,7 @@ from melm.plan import Stage, Unit
 from tests.servers import RedisServer, wait_until
 from tests.worker.samples import stored_dataset, submission
 from worker.engine import Engine, open_engine
-from worker.engine.units import Answer, Claim, Done, Ended, Opened, Outcome, Published, Released, UnitReport
+from worker.engine.units import Assignment, Claim, Done, Ended, Opened, Outcome, Published, Released, UnitReport
 from worker.store.records import FitError, Lease, Status
 from worker.store.settings import Settings
 
@@ -23,7 +23,7 @@ def new_fit(store: Engine, tenant: str, *, budget: float | None = None) -> str:
     return store.fits.submit(tenant, submission(stored_dataset(store, tenant), budget=budget, force=True))[0].id
 
 
-def held(answer: Answer) -> Claim:
+def held(answer: Assignment) -> Claim:
     assert answer.claim is not None
     return answer.claim
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.servers import RedisServer, redis_server
 from worker.store import connection as module
-from worker.store.connection import Connection
+from worker.store.connection import StoreConnection
 from worker.store.errors import StoreFull, StoreUnavailable
 from worker.store.settings import Settings
 
-WRITES: list[Callable[[Connection], Any]] = [
+WRITES: list[Callable[[StoreConnection], Any]] = [
     lambda connection: connection.call("SET", "a", "b"),
     lambda connection: connection.call_many([("SET", "a", "b")]),
     lambda connection: connection.run("redis.call('SET', 'a', 'b') return { 'done' }", "tenant", {}),
@@ -43,7 +43,7 @@ def refusing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[R
 @pytest.mark.usefixtures("looked_at")
 def test_no_writes(refusing: tuple[RedisServer, type[Exception]]) -> None:
     server, error = refusing
-    connection = Connection(Settings(redis_url=server.url))
+    connection = StoreConnection(Settings(redis_url=server.url))
     for write in WRITES:
         with pytest.raises(StoreUnavailable) as raised:
             write(connection)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array, csr_array
 
+from melm.typing import AnyArray
 from tests.servers import RedisServer
 from tests.worker.samples import stored_dataset, submission, two_blobs
 from worker.engine import Engine
-from worker.engine.library import Array
 from worker.store import datasets
 from worker.store.errors import Conflict, Damaged, Gone, IdempotencyMismatch, NotFound
 from worker.store.records import ColumnRecord, Idempotency
@@ -21,7 +21,7 @@ def keys(server: RedisServer, tenant: str) -> set[str]:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("y", [["a", "b", "b"], [1, 2, 2], [0.5, 1.5, 1.5], [True, False, False]])
 def test_values_come_back_as_they_were(store: Engine, tenant: str, dtype: type, y: list[object]) -> None:
-    X: Array = np.asfortranarray(np.random.default_rng(0).standard_normal((3, 2)).astype(dtype))
+    X: AnyArray = np.asfortranarray(np.random.default_rng(0).standard_normal((3, 2)).astype(dtype))
     record, created = store.datasets.create(
         tenant, X, np.array(y), feature_names=["u", "v"], name="n", metadata={"k": "v"}
     )
@@ -162,7 +162,7 @@ def test_another_tenant_sees_nothing(store: Engine, tenant: str) -> None:
 
 
 def test_pages_are_newest_first(store: Engine, tenant: str) -> None:
-    def blobs(seed: int) -> tuple[Array, Array]:
+    def blobs(seed: int) -> tuple[AnyArray, AnyArray]:
         return two_blobs(seed=seed)
 
     ids = [store.datasets.create(tenant, *blobs(seed))[0].id for seed in range(5)]
@@ -207,7 +207,7 @@ def test_a_sparse_matrix_comes_back_as_it_was(
     store: Engine, tenant: str, monkeypatch: pytest.MonkeyPatch, dtype: type
 ) -> None:
     monkeypatch.setattr(datasets, "BLOCK_BYTES", 100)
-    dense: Array = np.random.default_rng(0).poisson(0.2, (40, 30)).astype(dtype)
+    dense: AnyArray = np.random.default_rng(0).poisson(0.2, (40, 30)).astype(dtype)
     dense[3] = 1  # a row that is more than a block
     dense[:, 5] = 0
     record, _ = store.datasets.create(tenant, csc_array(dense), np.arange(40) % 2)

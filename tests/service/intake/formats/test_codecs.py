@@ -21,7 +21,7 @@ from melm.tables.options import ReadOptions
 from melm.tables.roles import Role, RolesError, labels_of
 from service.errors import Invalid, Malformed, NotAcceptable, RequestError, TooLarge, UnsupportedMediaType
 from service.intake.cells import read_cells
-from service.intake.formats import CODECS, Answer, Limits, Table, codec_for_answer, codec_for_body
+from service.intake.formats import CODECS, Limits, Matrices, NamedArrays, codec_for_answer, codec_for_body
 from tests.fuzz.bodies import repeating_schema
 
 LIMITS = Limits(bytes=1_000_000, rows=1_000, columns=100)
@@ -75,13 +75,13 @@ def pointers(error: Invalid) -> list[str]:
     return [place for each in error.errors for place in each.places or (each.pointer,)]
 
 
-def read(media_type: str, body: bytes, target: str | None = None, limits: Limits = LIMITS) -> Table:
+def read(media_type: str, body: bytes, target: str | None = None, limits: Limits = LIMITS) -> Matrices:
     """The numbers and labels of a body, whether it holds a matrix or a table."""
     cells = read_cells(media_type, body, limits, ReadOptions(target=target))
     if cells is None:
         return CODECS[media_type].read_matrix(body, limits)
     names = tuple(name for name in cells.table.names if name != target)
-    return Table(cells.table.numbers, cells.y if target is None else labels_of(cells.table, target), names)
+    return Matrices(cells.table.numbers, cells.y if target is None else labels_of(cells.table, target), names)
 
 
 class TestDecode:
@@ -435,7 +435,7 @@ class TestFuzz:
 
 
 class TestEncode:
-    answer = Answer(
+    answer = NamedArrays(
         {
             "probabilities": np.array([[0.25, 0.75], [1.0, 0.0]]),
             "classes": np.array(["a", "b"]),
@@ -469,7 +469,7 @@ class TestEncode:
         assert table["b"].to_pylist() == [0.75, 0.0]
 
     def test_infinity_is_null_in_json(self) -> None:
-        answer = Answer({"log_density": np.array([-math.inf])}, ("log_density",), "mdl_1")
+        answer = NamedArrays({"log_density": np.array([-math.inf])}, ("log_density",), "mdl_1")
         assert json.loads(JSON.encode(answer))["log_density"] == [None]
 
 
@@ -477,7 +477,7 @@ class TestFormulas:
     LABELS = np.array(["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "a=b", "", "'"])
 
     def encode(self, arrays: dict[str, Any], columns: tuple[str, ...], *, is_raw: bool = False) -> list[list[str]]:
-        content = CSV.encode(Answer(arrays, columns, "mdl_1", is_raw=is_raw)).decode()
+        content = CSV.encode(NamedArrays(arrays, columns, "mdl_1", is_raw=is_raw)).decode()
         return list(csv.reader(io.StringIO(content, newline="")))
 
     def test_text_that_a_spreadsheet_would_compute_gets_an_apostrophe(self) -> None:

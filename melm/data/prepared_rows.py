@@ -12,7 +12,7 @@ from melm.data.block_moments import BlockMoments
 from melm.data.covariance import ClassMoments, CovarianceKind, class_moments
 from melm.data.projection import canonical
 from melm.data.row_blocks import RowBlocks
-from melm.data.rows import Rows
+from melm.data.rows import StandardizedRows
 from melm.data.spread import Spread
 from melm.data.whitening import FLOOR, Whitening, lift, whiten
 from melm.typing import Array, Matrix
@@ -30,7 +30,7 @@ class Reduction:
 
     @classmethod
     def of(
-        cls, rows: Rows, moments: Sequence[ClassMoments], codes: npt.NDArray[np.intp], total: Array
+        cls, rows: StandardizedRows, moments: Sequence[ClassMoments], codes: npt.NDArray[np.intp], total: Array
     ) -> Reduction | None:
         """None where nothing was lost. All variances are those of standardized features."""
         if rows.space is None or rows.space.is_whole:
@@ -47,17 +47,17 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Everything:
-    """All rows, where a problem has only a sample of them in memory."""
+    """All rows, where one has only a sample of them in memory."""
 
     blocks: RowBlocks
     counts: list[int]  # rows of each class
 
 
 @dataclass(frozen=True)
-class Problem:
+class PreparedRows:
     """A labeled data set, ready for projections to be tried on it."""
 
-    rows: Rows
+    rows: StandardizedRows
     whitening: Whitening
     spread: Spread  # of all rows together
     reduction: Reduction | None = None  # where not all directions were kept
@@ -74,13 +74,13 @@ class Problem:
         chosen: npt.NDArray[np.intp] | None = None,
         weights: Array | None = None,
         kept: npt.NDArray[np.bool_] | None = None,
-    ) -> Problem:
+    ) -> PreparedRows:
         """Rows of X, or those chosen, with class codes 0..n_classes-1, and the covariance that smooths the classes.
 
         `weights` say how often each row of X counts: above zero, for a row that counts never is to be left out.
         Features that are not `kept` (d,) are left out as well, and get zeros in every projection.
         """
-        rows = Rows.standardize(X, codes, n_classes, chosen, weights, kept)
+        rows = StandardizedRows.standardize(X, codes, n_classes, chosen, weights, kept)
         moments = [
             class_moments(block, kind, ridge, None if rows.weights is None else rows.weights[code], rows.n_varying)
             for code, block in enumerate(rows.by_class)
@@ -91,7 +91,9 @@ class Problem:
         return cls(rows, whiten(moments), Spread(rows, total), Reduction.of(rows, moments, codes, total))
 
     @classmethod
-    def of_blocks(cls, blocks: RowBlocks, moments: BlockMoments, kind: CovarianceKind, ridge: float = 0.0) -> Problem:
+    def of_blocks(
+        cls, blocks: RowBlocks, moments: BlockMoments, kind: CovarianceKind, ridge: float = 0.0
+    ) -> PreparedRows:
         """The same of rows beyond memory: whitening and spread are those of all rows."""
         by_class = moments.by_class(kind, ridge)
         drawn, varying = moments.drawn, moments.varying
@@ -100,7 +102,9 @@ class Problem:
             own = drawn.rows[drawn.codes == code][:, varying]
             own = (own - moments.center[varying]) / moments.scale[varying]
             sampled.append(own.astype(drawn.rows.dtype, copy=False))
-        rows = Rows(np.concatenate(sampled), list(map(len, sampled)), moments.center, moments.scale, varying)
+        rows = StandardizedRows(
+            np.concatenate(sampled), list(map(len, sampled)), moments.center, moments.scale, varying
+        )
         counts = moments.extent.counts.tolist()
         shares = np.array(counts) / sum(counts)
         total = sum(s * (m.empirical + np.outer(m.mean, m.mean)) for s, m in zip(shares, by_class, strict=True))
@@ -108,8 +112,8 @@ class Problem:
         return cls(rows, whitening, Spread(rows, np.asarray(total)), everything=Everything(blocks, counts))
 
     @property
-    def in_memory(self) -> Problem:
-        """The problem of the rows that are in memory: itself, where all are."""
+    def in_memory(self) -> PreparedRows:
+        """The rows that are in memory: itself, where all are."""
         return self if self.everything is None else replace(self, everything=None)
 
     @property
@@ -128,11 +132,11 @@ class Problem:
         own = [self.rows.together, self.spread.total, self.whitening.to_features, self.whitening.covariances]
         return 2 * sum(array.nbytes for array in own)  # whitening both ways, and rows that a basis is made of
 
-    def reweighted(self, weights: Sequence[Array], kind: CovarianceKind, ridge: float = 0.0) -> Problem:
+    def reweighted(self, weights: Sequence[Array], kind: CovarianceKind, ridge: float = 0.0) -> PreparedRows:
         """The same rows in the same coordinates, counted otherwise: those of weight zero are held out.
 
         `weights` are in the order of `rows.by_class`, and each class keeps a row. At an equal projection the divergence
-        is that of a problem prepared from the rows that are left (but for a class without spread, which is floored in
+        is that of what is prepared from the rows that are left (but for a class without spread, which is floored in
         these coordinates). `spread` stays that of all rows; in a row space so do the scales of the features, because
         to divide by others would lead out of it.
         """
@@ -158,7 +162,7 @@ class Problem:
         )
         return replace(self, rows=replace(self.rows, weights=list(weights)), whitening=whitening)
 
-    def rounded(self) -> Problem:
+    def rounded(self) -> PreparedRows:
         """The same to some digits less, which is quicker; itself where small differences of features count for much."""
         to_features = self.whitening.to_features
         largest = np.sqrt(np.abs(to_features).sum(axis=0).max() * np.abs(to_features).sum(axis=1).max())
