@@ -24,6 +24,9 @@ RACE_EVALUATIONS = 16  # what every start may spend before the race is judged
 RACE_SURVIVORS = 4
 MEMORY = 20  # corrections that L-BFGS keeps
 FLATNESS = 1e-3  # a step ends the climb when its relative gain is below tolerance times this
+SIGNAL_SECONDS = (
+    0.1  # how often the thread that waits wakes to see an interrupt: others (polars) let waits go on after signals
+)
 
 
 class StoppingReason(StrEnum):
@@ -116,7 +119,7 @@ def climb_together(
     for thread in threads:
         while thread.is_alive():
             try:
-                thread.join()
+                thread.join(SIGNAL_SECONDS)
             except KeyboardInterrupt:
                 meeting.interrupted = True
     failures = [end for end in ends.values() if isinstance(end, BaseException)]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import melm.search.climb as climb_module
 from melm.data.prepared_rows import PreparedRows
 from melm.objective.divergence import WhitenedDivergence
 from melm.objective.stack import DivergenceStack
@@ -16,6 +17,7 @@ from melm.plan import Stopped
 from melm.search.climb import RACE_SURVIVORS, StoppingReason, climb, climb_together, race_survivors
 from melm.search.starts import start_projection
 from tests.melm.samples import Array, mixture
+from tests.servers import wait_until
 
 
 @pytest.fixture
@@ -122,16 +124,23 @@ def test_an_interrupt_keeps_all_climbs_so_far(
 ) -> None:
     """The signal reaches the thread that waits, while others climb."""
     starts = [start_projection(objective.prepared.whitening, 2, seed=0, index=index) for index in range(3)]
-    evaluate = stack.values_and_gradients
-    called = []
+    evaluate, meeting_of = stack.values_and_gradients, climb_module._Meeting
+    called: list[int] = []
+    meetings: list[Any] = []
 
     def interrupted(V: Array, problems: Any) -> tuple[Array, Array]:
         called.append(len(V))
         if len(called) == 5:
             os.kill(os.getpid(), signal.SIGINT)
+            wait_until(lambda: meetings[0].interrupted)
         return evaluate(V, problems)
 
+    def seen(*arguments: Any) -> Any:
+        meetings.append(meeting_of(*arguments))
+        return meetings[0]
+
     monkeypatch.setattr(stack, "values_and_gradients", interrupted)
+    monkeypatch.setattr(climb_module, "_Meeting", seen)
     ends = climb_together(stack, starts, tolerance=1e-7, max_iterations=1000)
     assert {end.stopping_reason for end in ends} == {StoppingReason.CANCELED}
     assert all(end.n_evaluations >= 4 for end in ends)
