@@ -24,9 +24,7 @@ RACE_EVALUATIONS = 16  # what every start may spend before the race is judged
 RACE_SURVIVORS = 4
 MEMORY = 20  # corrections that L-BFGS keeps
 FLATNESS = 1e-3  # a step ends the climb when its relative gain is below tolerance times this
-SIGNAL_SECONDS = (
-    0.1  # how often the thread that waits wakes to see an interrupt: others (polars) let waits go on after signals
-)
+SIGNAL_SECONDS = 0.1  # how soon an interrupt is seen: once polars is used, waits go on after signals
 
 
 class StoppingReason(StrEnum):
