@@ -216,7 +216,7 @@ def on_cluster(folder: Path, n_rows: int, n_workers: int) -> Run:
     with (
         tempfile.TemporaryDirectory(prefix="melm-bench-") as scratch,
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, local_directory=scratch
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", local_directory=scratch
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -41,7 +41,7 @@ OBJECTS = {
     "estimator": RemoteMELM,
 }
 # How the work is spread and computed on one machine, and what a seed is called in scikit-learn.
-OF_ONE_MACHINE = {"n_jobs", "race", "form", "callback"}
+OF_ONE_MACHINE = {"n_jobs", "race", "form", "callback", "verbose", "warm_start"}
 SEED = {"random_state": "seed"}
 
 

@@ -11,7 +11,7 @@ import io
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -59,8 +59,14 @@ class CsvReader:
     """
 
     def __init__(
-        self, options: ReadOptions | None = None, spill_bytes: int | None = None, max_columns: int | None = None
+        self,
+        options: ReadOptions | None = None,
+        spill_bytes: int | None = None,
+        max_columns: int | None = None,
+        on_rows: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_rows` is called whenever some more rows have been read."""
+        self._on_rows = on_rows
         self._options = options or ReadOptions()
         _check(self._options)
         self._spill_bytes = spill_bytes
@@ -177,8 +183,10 @@ class CsvReader:
             for cells in self._parse(rows).to_batches():
                 self._keep(cells)
                 self.n_rows += len(cells)
+                self._on_rows()
             if self.problems.n_found > n_found:
                 self._find_lines(rows, first)
+                self._on_rows()  # rows of another length are none of a batch
         self._n_lines += bytes(rows).count(b"\n")
 
     def _keep(self, cells: Any) -> None:

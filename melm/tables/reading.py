@@ -150,7 +150,7 @@ def _roles(table: Table, options: ReadOptions, problems: list[Problem]) -> dict[
 
 def _no_target(table: Table, guess: TargetCandidate | None) -> Problem:
     if guess is None:
-        fixes = (Fix("target", table.names[-1], "where the last column holds the labels"),)
+        fixes = tuple(Fix("target", name, "where the last column holds the labels") for name in table.names[-1:])
         return Problem("labels are missing", fixes, f"columns: {', '.join(table.names[:50])}", member="y")
     detail = f"no column is named as the target; {guess.name!r} is the likeliest: {guess.reason}"
     advice = "name another column by target where that is wrong"

@@ -29,7 +29,7 @@ from service.intake.formats import Codec, Limits
 from service.intake.formats.csv import CSV, PIECE_BYTES, TableReader, as_field_error, inspect_csv
 from service.intake.formats.excel import EXCEL, open_sheet
 from service.intake.formats.table import SPILL_BYTES
-from service.intake.inspection import check_training_data, length_errors
+from service.intake.inspection import check_training_data, length_errors, name_errors
 from service.intake.memory import ROW_BYTES, hold, hold_unfolded
 from service.intake.wording import as_field_errors
 from service.schemas import DatasetFields
@@ -114,6 +114,8 @@ class Reception:
         matrix = self._codec.read_matrix(content, self._limits)
         if is_sparse(matrix.X):
             raise Invalid([FieldError("", "a sparse matrix is taken as it is: there is nothing to inspect")])
+        if errors := list(name_errors(matrix, "")):
+            raise Invalid(errors)
         table = Table.of_numbers(matrix.X, matrix.feature_names)
         roles = dict.fromkeys(table.names, Role.NUMERIC)  # of a matrix every column is a feature
         options = replace(self._options, columns=roles)

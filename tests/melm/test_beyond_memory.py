@@ -76,7 +76,7 @@ def in_memory(X: Any, y: Any) -> MELM:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True) as cluster,
         Client(cluster),
     ):
         yield cluster

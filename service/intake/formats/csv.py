@@ -35,8 +35,7 @@ class TableReader:
     def __init__(self, limits: Limits, options: ReadOptions) -> None:
         self._limits = limits
         with explained():
-            self._reader = CsvReader(options, SPILL_BYTES, limits.columns)
-        self._n_held = 0
+            self._reader = admitted(options, limits)
         self._has_header = False
 
     def take(self, piece: bytes) -> None:
@@ -47,22 +46,29 @@ class TableReader:
             self._has_header = bool(rest)
         with explained():
             self._reader.feed(piece)
-        self._hold()
         check_size(self._reader.n_rows, len(self._reader.names), self._limits)
 
     def finish(self) -> melm.tables.table.Table:
         """Columns of numbers and of text, with gaps."""
         with explained():
             table = self._reader.finish()
-        self._hold()
         check_size(len(table), len(table.names), self._limits)
         return table
 
-    def _hold(self) -> None:
-        n_values, n_characters = self._reader.n_texts
-        n_bytes = ROW_BYTES * (self._reader.n_rows + self._reader.n_ragged) + DISTINCT_BYTES * n_values + n_characters
-        hold(n_bytes - self._n_held)
-        self._n_held = n_bytes
+
+def admitted(options: ReadOptions, limits: Limits) -> CsvReader:
+    """A reader whose rows and texts are counted as they come: few bytes may make many."""
+    n_held = 0
+
+    def count() -> None:
+        nonlocal n_held
+        n_values, n_characters = reader.n_texts
+        n_bytes = ROW_BYTES * (reader.n_rows + reader.n_ragged) + DISTINCT_BYTES * n_values + n_characters
+        hold(n_bytes - n_held)
+        n_held = n_bytes
+
+    reader = CsvReader(options, SPILL_BYTES, limits.columns, count)
+    return reader
 
 
 @contextmanager
@@ -89,7 +95,7 @@ def inspect_csv(body: Content, limits: Limits, options: ReadOptions, is_complete
     problems: list[Problem] = []
     table = None
     try:
-        reader = CsvReader(options, SPILL_BYTES, limits.columns)
+        reader = admitted(options, limits)
         end = len(body) if is_complete else bytes(body[:DRY_RUN_BYTES]).rfind(b"\n") + 1
         for begin in range(0, end, PIECE_BYTES):
             reader.feed(bytes(body[begin : min(begin + PIECE_BYTES, end)]))

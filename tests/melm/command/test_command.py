@@ -195,14 +195,13 @@ def test_a_plot(melm: Melm, model_path: str, name: str, begins: bytes) -> None:
         (
             'a,b,y\n1,2,"u\nv"\n1,2,3,v\n',
             [],
-            "bad.csv: line 4 (row index 1): there are 4 cells, the header has 3; --delimiter, where cells are not "
-            "separated by ','; else mend the row",
+            "bad.csv: line 4 (row index 1): there are 4 cells, the header has 3; --delimiter ';' where cells are "
+            "not separated by ','; else mend the row",
         ),
         (
             "a,b\n1,2\n",
             [],
-            "bad.csv: there is no column 'y'; columns: a, b (cells are separated by ',': is that right? --delimiter "
-            "sets it)",
+            "bad.csv: there is no column 'y'; --delimiter ';' where cells are not separated by ','; columns: a, b",
         ),
         ("a,y\n1,u\n2,u\n", [], "bad.csv: there is 1 class, not 2 or more; send rows of two classes"),
         ("", [], "bad.csv: the CSV is empty; send a header row, then one line a row"),

@@ -66,7 +66,7 @@ Tails = Literal["lognormal", "cauchy", "pareto"]
 def zeros_and_tails(tails: Tails, seed: int, n_features: int, zeros: float) -> tuple[Array, npt.NDArray[np.intp]]:
     """Classes that differ in how many zeros some features have, and in how large the rest is."""
     generator = np.random.default_rng(seed)
-    codes = np.arange(1000) % 2
+    codes = np.arange(3000) % 2
     informative = min(n_features, 30) // 2
     sign = np.repeat([1, -1, 0], [-(-informative // 2), informative // 2, n_features - informative])
     shape = (len(codes), n_features)
@@ -97,7 +97,7 @@ def test_three_components_are_classified_as_neighbors_would(
 ) -> None:
     X, codes = zeros_and_tails(tails, seed, n_features, zeros)
     seen, new = slice(400), slice(400, None)
-    quick = {"ridge": 1.0, "max_iterations": 4} if regularization == "path" else {"n_starts": 4}
+    quick = {"ridge": 1.0, "max_iterations": 16} if regularization == "path" else {"n_starts": 4}
     model = fit("melm", X[seen], codes[seen], n_components=3, regularization=regularization, **quick)
     Z = model.transform(X) / model.transform(X[seen]).std(axis=0)
     by_neighbors = balanced_accuracy(codes[new], KNeighborsClassifier().fit(Z[seen], codes[seen]).predict(Z[new]))
