@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,12 @@ from melm.model.card import Card, CardError, read_card
 from melm.tables import npy
 from melm.tables.encoding import Encoder
 
+Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+
 FORMAT_VERSION = 1
+NUMBERS = ("projection", "offset", "rows", "smoothing", "priors")
+REQUIRED = (*NUMBERS, "classes", "class_sizes")
+OPTIONAL = ("weights", "loadings")
 
 
 class ModelFileError(ValueError):
@@ -71,65 +76,72 @@ def load(content: bytes) -> Model:
     """The model of a file made by `dump`, checked: shapes agree and every number is finite."""
     arrays = _read(content)
     header = _header(arrays)
-    try:
-        projection, offset = arrays["projection"], arrays["offset"]
-        rows, smoothing, priors = arrays["rows"], arrays["smoothing"], arrays["priors"]
-        classes, sizes = arrays["classes"], arrays["class_sizes"]
-    except KeyError as missing:
-        raise ModelFileError(f"The model file has no array {missing}.") from None
-    optional = [name for name in ("weights", "loadings") if name in arrays]
-    for name in ("projection", "offset", "rows", "smoothing", "priors", *optional):
-        if arrays[name].dtype != np.float64:
-            raise ModelFileError(f"The array {name!r} of the model file is {arrays[name].dtype}, expected float64.")
-        if not np.isfinite(arrays[name]).all():
-            raise ModelFileError(f"The array {name!r} of the model file holds NaN or infinity.")
-    if projection.ndim != 2 or not 1 <= projection.shape[1] <= projection.shape[0]:
-        raise ModelFileError(f"The projection of the model file has shape {projection.shape}.")
-    if (
-        classes.ndim != 1
-        or classes.dtype.kind not in "Ufiub"
-        or sizes.dtype != np.int64
-        or sizes.shape != classes.shape
-    ):
-        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
-    (d, k), n_classes = projection.shape, len(classes)
-    n_rows = int(sizes.sum())
-    expected = {"offset": (d,), "rows": (n_rows, k), "smoothing": (n_classes, k, k), "priors": (n_classes,)}
-    shapes = {"weights": (n_rows,), "loadings": (d, k)}
-    expected |= {name: shapes[name] for name in optional}
-    for name, shape in expected.items():
-        if arrays[name].shape != shape:
-            raise ModelFileError(
-                f"The array {name!r} of the model file has shape {arrays[name].shape}, expected {shape}."
-            )
-    if n_classes < 2 or sizes.min() < 1:
-        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
-    if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
-        raise ModelFileError("The densities of the model file are not densities.")
-    names = header.get("feature_names")
-    if not _is_text(header.get("id_name"), *(names if isinstance(names, list) else [names])):
-        raise ModelFileError("The names of the model file are not text.")
-    if names is not None and len(names) != d:
-        raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
-    ends = np.cumsum(sizes)[:-1]
-    weights = np.split(arrays["weights"], ends) if "weights" in arrays else None
-    if weights and any(share.min() <= 0 or abs(share.sum() - 1) > 1e-9 for share in weights):
-        raise ModelFileError("The weights of the model file are not shares of its classes.")
-    densities = ClassDensities(np.split(rows, ends), smoothing, priors, weights)
-    held_out = _held_out(arrays, k, n_classes) if "held_out_positions" in arrays else None
+    missing = [name for name in REQUIRED if name not in arrays]
+    if missing:
+        raise ModelFileError(f"The model file has no array {missing[0]!r}.")
+    d, k, n_classes = _sizes(arrays)
     return Model(
-        str(header["method"]),
-        projection,
-        offset,
-        classes,
-        densities,
-        names,
+        header["method"],
+        arrays["projection"],
+        arrays["offset"],
+        arrays["classes"],
+        _densities(arrays),
+        _names(header, d),
         _card(header, d, k, n_classes),
-        held_out,
+        _held_out(arrays, k, n_classes) if "held_out_positions" in arrays else None,
         _encoder(header, d),
         header.get("id_name"),
         arrays.get("loadings"),
     )
+
+
+def _sizes(arrays: Arrays) -> tuple[int, int, int]:
+    """Features, components and classes, once all arrays of numbers agree on them."""
+    for name in (*NUMBERS, *(name for name in OPTIONAL if name in arrays)):
+        if arrays[name].dtype != np.float64:
+            raise ModelFileError(f"The array {name!r} of the model file is {arrays[name].dtype}, expected float64.")
+        if not np.isfinite(arrays[name]).all():
+            raise ModelFileError(f"The array {name!r} of the model file holds NaN or infinity.")
+    projection, classes, sizes = (arrays[name] for name in ("projection", "classes", "class_sizes"))
+    if projection.ndim != 2 or not 1 <= projection.shape[1] <= projection.shape[0]:
+        raise ModelFileError(f"The projection of the model file has shape {projection.shape}.")
+    are_labels = classes.ndim == 1 and len(classes) > 1 and classes.dtype.kind in "Ufiub"
+    if not are_labels or sizes.dtype != np.int64 or sizes.shape != classes.shape or sizes.min() < 1:
+        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
+    (d, k), n_classes, n_rows = projection.shape, len(classes), int(sizes.sum())
+    shapes = {
+        "offset": (d,),
+        "rows": (n_rows, k),
+        "smoothing": (n_classes, k, k),
+        "priors": (n_classes,),
+        "weights": (n_rows,),
+        "loadings": (d, k),
+    }
+    for name, shape in shapes.items():
+        if name in arrays and arrays[name].shape != shape:
+            found = arrays[name].shape
+            raise ModelFileError(f"The array {name!r} of the model file has shape {found}, expected {shape}.")
+    return d, k, n_classes
+
+
+def _densities(arrays: Arrays) -> ClassDensities:
+    smoothing, priors = arrays["smoothing"], arrays["priors"]
+    if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
+        raise ModelFileError("The densities of the model file are not densities.")
+    ends = np.cumsum(arrays["class_sizes"])[:-1]
+    weights = np.split(arrays["weights"], ends) if "weights" in arrays else None
+    if weights and any(share.min() <= 0 or abs(share.sum() - 1) > 1e-9 for share in weights):
+        raise ModelFileError("The weights of the model file are not shares of its classes.")
+    return ClassDensities(np.split(arrays["rows"], ends), smoothing, priors, weights)
+
+
+def _names(header: dict[str, Any], n_features: int) -> list[str] | None:
+    names = header.get("feature_names")
+    if not _is_text(header.get("id_name"), *(names if isinstance(names, list) else [names])):
+        raise ModelFileError("The names of the model file are not text.")
+    if names is not None and len(names) != n_features:
+        raise ModelFileError(f"The model file names {len(names)} features, its projection has {n_features}.")
+    return names
 
 
 def _is_text(*values: object) -> bool:
@@ -157,7 +169,7 @@ def _encoder(header: dict[str, Any], n_features: int) -> Encoder | None:
     return encoder
 
 
-def _held_out(arrays: dict[str, npt.NDArray[Any]], n_components: int, n_classes: int) -> HeldOutRows:
+def _held_out(arrays: Arrays, n_components: int, n_classes: int) -> HeldOutRows:
     positions, codes, predicted = (arrays.get(f"held_out_{name}") for name in ("positions", "codes", "predicted"))
     if positions is None or codes is None or predicted is None:
         raise ModelFileError("The held-out rows of the model file are incomplete.")
@@ -176,7 +188,7 @@ def _held_out(arrays: dict[str, npt.NDArray[Any]], n_components: int, n_classes:
     return HeldOutRows(positions, codes, predicted, rows)
 
 
-def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:
+def _read(content: bytes) -> Arrays:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > 2 * len(content) + 2**16:
@@ -188,7 +200,7 @@ def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:
         raise ModelFileError(f"This is not an undamaged model file: {problem}") from problem
 
 
-def _header(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+def _header(arrays: Arrays) -> dict[str, Any]:
     try:
         header: dict[str, Any] = json.loads(arrays["header"].tobytes())
         version = header["format_version"]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -87,24 +87,47 @@ class Datasets:
         A create that breaks off leaves nothing behind: blocks live for minutes only, until the last step keeps them.
         """
         X = _in_store_order(X)
-        settings = self._connection.settings
+        slices = _blocks_of(X, part)
+        record = self._describe(X, y, slices, feature_names, part).model_copy(
+            update={
+                "name": name,
+                "metadata": dict(metadata or {}),
+                "columns": None if columns is None else list(columns),
+                "n_unlabeled": n_unlabeled,
+                "info_hash": None if info is None else hash_of_info(info),
+            }
+        )
+        existing = self.find(tenant, record.address) if idempotency is None else None
+        if existing is not None:
+            return existing, False
+        fields = {"labels": _labels_to_bytes(y, part)} | ({} if info is None else {"info": _info_to_bytes(info)})
+        n_bytes = record.n_bytes + sum(map(len, fields.values()))
+        self._quotas.check_bytes(tenant, n_bytes)
+        blocks = (
+            (str(i), _to_bytes(X[rows], None if part is None else part.codes[rows])) for i, rows in enumerate(slices)
+        )
+        self._write(key(tenant, "dataset", record.id, "blocks"), chain(fields.items(), blocks))
+        return self._keep(tenant, record, n_bytes, idempotency)
+
+    def _describe(
+        self,
+        X: Matrix,
+        y: AnyArray,
+        slices: Sequence[slice],
+        feature_names: Sequence[str] | None,
+        part: TablePart | None,
+    ) -> DatasetRecord:
+        """The record of rows, but for what people and readers say about them."""
         now = self._connection.now()
         classes, counts = np.unique(y, return_counts=True)
         text_names = () if part is None else part.text_names
-        if is_sparse(X):
-            slices = _sparse_blocks(X)
-            constant = np.flatnonzero(X.min(axis=0).toarray().ravel() == X.max(axis=0).toarray().ravel())
-        else:
-            slices = list(_row_blocks(len(X), X.itemsize * X.shape[1] + 4 * len(text_names)))
-            constant = np.flatnonzero(np.all([(X[0] == X[rows]).all(axis=0) for rows in slices], axis=0))
+        constant = _constant_columns(X, slices)
         if feature_names is not None and text_names:
             constant = np.array([j for j, n in enumerate(feature_names) if n not in text_names], int)[constant]
-        record = DatasetRecord(
+        return DatasetRecord(
             id=new_id("ds"),
             created_at=now,
-            expires_at=expiry(now, settings.dataset_lifetime_seconds),
-            name=name,
-            metadata=dict(metadata or {}),
+            expires_at=expiry(now, self._connection.settings.dataset_lifetime_seconds),
             content_hash=content_hash(X, y, feature_names, part),
             n_rows=X.shape[0],
             n_features=X.shape[1] + len(text_names),
@@ -115,36 +138,32 @@ class Datasets:
             feature_names=None if feature_names is None else list(feature_names),
             n_bytes=sum(array.nbytes for array in _arrays_of(X)) + (0 if part is None else part.codes.nbytes),
             n_blocks=len(slices),
-            columns=None if columns is None else list(columns),
-            n_unlabeled=n_unlabeled,
             text_names=list(text_names),
             has_part=part is not None,
-            info_hash=None if info is None else hash_of_info(info),
             n_nonzero=X.nnz if is_sparse(X) else None,
             first_rows=[rows.start for rows in slices] if is_sparse(X) else [],
         )
-        existing = self.find(tenant, record.address) if idempotency is None else None
-        if existing is not None:
-            return existing, False
-        labels = _labels_to_bytes(y, part)
-        shown = b"" if info is None else _info_to_bytes(info)
-        n_bytes = record.n_bytes + len(labels) + len(shown)
-        self._quotas.check_bytes(tenant, n_bytes)
-        place = key(tenant, "dataset", record.id, "blocks")
+
+    def _write(self, place: str, fields: Iterable[tuple[str, bytes]]) -> None:
+        """Store blocks, each of which prolongs the short life of all of them."""
+        expire = ("PEXPIRE", place, milliseconds(UNFINISHED_SECONDS))
         try:
-            self._write(place, "labels", labels)
-            if info is not None:
-                self._write(place, "info", shown)
-            for index, rows in enumerate(slices):
-                self._write(place, str(index), _to_bytes(X[rows], None if part is None else part.codes[rows]))
+            for field, block in fields:
+                self._connection.refuse_when_full()
+                self._connection.call_many([("HSET", place, field, block), expire])
         except ContractError:
-            with suppress(ContractError):  # away as well: then they vanish by themselves
+            with suppress(ContractError):  # the server is away as well: then they expire
                 self._connection.call("UNLINK", place)
             raise
+
+    def _keep(
+        self, tenant: str, record: DatasetRecord, n_bytes: int, idempotency: Idempotency | None
+    ) -> tuple[DatasetRecord, bool]:
+        """The last step, which keeps the blocks, or finds that the dataset is there already."""
         arguments = {
             "id": record.id,
             "address": record.address,
-            "n_blocks": len(slices) + (info is not None),
+            "n_blocks": record.n_blocks + (record.info_hash is not None),
             "n_bytes": n_bytes,
             **self._quotas.arguments(),
             "expires_at": None if record.expires_at is None else timestamp(record.expires_at),
@@ -155,7 +174,7 @@ class Datasets:
         )
         if answer == "created":
             return record, True
-        self._connection.call("UNLINK", place)
+        self._connection.call("UNLINK", key(tenant, "dataset", record.id, "blocks"))
         if answer == "mismatch":
             raise IdempotencyMismatch("This idempotency key was used with another body.")
         if answer == "over quota":
@@ -163,12 +182,6 @@ class Datasets:
         if answer == "incomplete":
             raise StoreUnavailable("The store lost a part of the dataset while it was written.")
         return self.get(tenant, rest[0].decode()), False
-
-    def _write(self, place: str, field: str, block: bytes) -> None:
-        """One block, with a short life that begins anew with each of them."""
-        self._connection.refuse_when_full()
-        expire = ("PEXPIRE", place, milliseconds(UNFINISHED_SECONDS))
-        self._connection.call_many([("HSET", place, field, block), expire])
 
     def find(self, tenant: str, address: str) -> DatasetRecord | None:
         """The dataset with this content, if there is one."""
@@ -387,6 +400,19 @@ def _damaged(record: DatasetRecord) -> Damaged:
 def _rows_together(row_bytes: int) -> int:
     """How many rows make about BLOCK_BYTES."""
     return max(BLOCK_BYTES // max(row_bytes, 1), 1)
+
+
+def _blocks_of(X: Matrix, part: TablePart | None) -> list[slice]:
+    """Runs of rows that are stored together."""
+    if is_sparse(X):
+        return _sparse_blocks(X)
+    return list(_row_blocks(len(X), X.itemsize * X.shape[1] + (0 if part is None else 4 * len(part.text_names))))
+
+
+def _constant_columns(X: Matrix, slices: Sequence[slice]) -> npt.NDArray[np.intp]:
+    if is_sparse(X):
+        return np.flatnonzero(X.min(axis=0).toarray().ravel() == X.max(axis=0).toarray().ravel())
+    return np.flatnonzero(np.all([(X[0] == X[rows]).all(axis=0) for rows in slices], axis=0))
 
 
 def _sparse_blocks(X: Matrix) -> list[slice]:
