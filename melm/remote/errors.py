@@ -7,7 +7,7 @@ Exception
     ├── FitEnded                             a fit ended without a model
     │   ├── FitFailed
     │   └── FitCanceled
-    └── ResponseError                    the service said no, in a problem document (RFC 9457)
+    └── ResponseError                        the service said no, in a problem document (RFC 9457)
         ├── Malformed (ValueError)           400
         ├── Unauthenticated                  401
         ├── Forbidden                        403
