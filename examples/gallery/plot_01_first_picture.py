@@ -2,12 +2,12 @@
 First picture from a messy DataFrame
 ====================================
 
-Real tables have text, dates, missing values and numbers that are no measurements. `MELM` takes them as they are.
+Real tables have text, dates, missing values and numbers that are not measurements. `MELM` takes them as they are.
 """
 
 # %%
-# A table as people have it
-# -------------------------
+# A messy table
+# -------------
 # The wines of scikit-learn, made messy: every bottle has a number and a date, the color is written as text, and a tenth
 # of the values of malic acid are missing.
 import numpy as np
@@ -37,8 +37,8 @@ table.head()
 estimator = MELM(random_state=0).fit(table, growers)
 
 # %%
-# Every column got a role, with a reason. The bottle's number names rows and is no feature. Where a role is wrong, set
-# it: ``MELM(columns={"opened": "ignore"})``.
+# Every column got a role, with a reason. The bottle number identifies rows, so it is not a feature. If a role is wrong,
+# set it: ``MELM(columns={"opened": "ignore"})``.
 for name, proposal in estimator.columns_.items():
     print(f"{name:30} {proposal.role:12} {proposal.reason}")
 
@@ -46,12 +46,13 @@ for name, proposal in estimator.columns_.items():
 # The picture
 # -----------
 # Points are wines. Contours show where the wines of a grower are dense, and lines are the boundaries between regions: a
-# new wine is predicted as the grower in whose region it lies. Arrows show where the strongest features lead.
+# new wine is predicted as the grower in whose region it lies. Arrows show where a row moves when one of the strongest
+# features grows.
 axes = melm.plot(estimator, table, growers)
 
 # %%
-# The title says that nobody has checked yet. This repeats the whole fit in folds and judges it on rows that were left
-# out; the rings are these rows.
+# The title says that the fit has not been validated. ``validate`` repeats the whole fit in folds and judges it on
+# held-out rows; the rings in the picture are these rows.
 estimator.validate(table, growers, folds=3)
 axes = melm.plot(estimator)
 
@@ -65,5 +66,5 @@ loadings.sort_values("z0", key=abs, ascending=False).round(2).head(8)
 # %%
 # New rows are raw rows
 # ---------------------
-# They have the same columns, in any order; what was learned about the columns is applied to them.
+# They have the same columns, in any order; the encoding that was learned from the training rows is applied to them.
 print(estimator.predict(table.sample(5, random_state=0)))

@@ -2,14 +2,14 @@
 Is it real?
 ===========
 
-A projection that is chosen to separate classes separates noise as well. So look at rows that the fit has not seen.
+A projection that is chosen to separate classes separates noise as well. So look at held-out rows.
 """
 
 # %%
 # Real measurements, and noise
 # ----------------------------
-# The wines once more, and a table with as many rows, in which a hundred columns of random numbers know nothing of the
-# class.
+# The wines once more, and a table with as many rows and a hundred columns of random numbers, which have nothing to do
+# with the class.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
@@ -22,8 +22,8 @@ noise = np.random.default_rng(0).normal(size=(len(X), 100))
 # %%
 # Fit both
 # --------
-# We take the paper's method here, ``regularization=None``. It shows the fitted rows most clearly, so it is the most
-# flattering picture that there is.
+# We take the paper's method here, ``regularization=None``. It separates the fitted rows most clearly, so its picture is
+# the most flattering one.
 of_wine = MELM(regularization=None, random_state=0).fit(X, y)
 of_noise = MELM(regularization=None, random_state=0).fit(noise, y)
 
@@ -34,7 +34,7 @@ panels[1].scatter(*of_noise.transform(noise).T, c=y, cmap="viridis", s=15)
 panels[1].set_title("pure noise: rows that were fitted")
 
 # %%
-# Both pictures show groups. By looking at the right one you could not tell that there is nothing in it.
+# Both pictures show groups. The right one does not look like noise, and yet it is.
 #
 # Look at rows that were held out
 # -------------------------------
@@ -64,7 +64,7 @@ for title, estimator in (("wine", of_wine), ("pure noise", of_noise)):
 # %%
 # How often would chance do as well?
 # ----------------------------------
-# A permutation test repeats the whole fit, folds included, on shuffled labels.
+# A permutation test repeats the whole fit, folds included, on permuted labels.
 of_wine.validate(X, y, folds=3, permutations=19)
 tested = of_wine.model_.card.permutation_test
 print(f"p value of the balanced accuracy: {tested.p_value_of_balanced_accuracy}")

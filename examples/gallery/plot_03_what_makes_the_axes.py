@@ -2,8 +2,8 @@
 What the axes are made of
 =========================
 
-Standardized weights tell how far one column moves a row along an axis. Correlations tell how a column goes along with
-the axis.
+Standardized weights tell how far one column moves a row along an axis. Correlations tell how closely a column is
+related to the axis.
 """
 
 # %%
@@ -30,8 +30,8 @@ axes.legend()
 # %%
 # Weights and correlations
 # ------------------------
-# The ten columns with the largest weights. Many of these measurements go together (a large radius, perimeter and area),
-# so their weights share the work, while their correlations with the axis are all large.
+# The ten columns with the largest weights. Many of these measurements are correlated (radius, perimeter and area), so
+# the weight is divided among them, while their correlations with the axis are all large.
 weights = estimator.model_.loadings()["z0"]
 correlations = estimator.model_.axis_correlations()["z0"]
 strongest = weights.abs().sort_values().index[-10:]

@@ -26,7 +26,7 @@ for panel, name in zip(panels.flat, ("pca", "lda", "nca", "melm"), strict=True):
     panel.set_title(f"{name}: {model.card.validation.balanced_accuracy:.2f} on held-out rows")
 
 # %%
-# What there is
-# -------------
+# All methods
+# -----------
 for method in METHODS.values():
     print(f"{method.name:10} {method.title}")

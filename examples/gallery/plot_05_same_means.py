@@ -2,7 +2,7 @@
 Classes with the same mean
 ==========================
 
-Two classes that differ in shape and not in their means: LDA cannot see the difference, a comparison of densities can.
+Two classes differ in shape and not in their means: LDA cannot find the difference, a comparison of densities can.
 """
 
 # %%

@@ -1,12 +1,12 @@
 """
-The objective, looked at
+Looking at the objective
 ========================
 
-What the search climbs: the divergence of the class densities, as a function of the direction from which one looks.
+The search maximizes the divergence of the class densities. Here it is drawn as a function of the direction.
 """
 
 # %%
-# With two columns and one component the projection is an angle, so the whole objective fits on a curve.
+# With two columns and one component the projection is an angle, so the whole objective is one curve.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
@@ -23,7 +23,7 @@ directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)  # (181, 2)
 values = np.array([objective.value(direction[:, None]) for direction in directions])
 
 # %%
-# The curve has two maxima. A climb ends in the one that is uphill from its start, so there are several starts.
+# The curve has two maxima. Which one a climb reaches depends on its start, so there are several starts.
 best = directions[values.argmax()]
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 panels[0].plot(np.degrees(angles), values)
@@ -33,7 +33,7 @@ panels[1].axline((0, 0), tuple(best), color="black")
 panels[1].set_title("rows, and the best direction")
 
 # %%
-# The gradient agrees with differences of values.
+# The gradient agrees with finite differences.
 V = directions[40][:, None]
 value, gradient = objective.value_and_gradient(V)
 step = 1e-6 * np.array([[0.0], [1.0]])

@@ -2,7 +2,7 @@
 Few rows of one class
 =====================
 
-A class counts as much as any other, however few rows it has. Prior probabilities change predictions, not the picture.
+Every class has equal weight, however few rows it has. Prior probabilities change predictions, not the picture.
 """
 
 # %%
@@ -36,7 +36,7 @@ for name, estimator in (("balanced", balanced), ("empirical", empirical)):
     print(confusion_matrix(y[kept], estimator.predict(X[kept]), labels=estimator.classes_))
 
 # %%
-# In the picture the few malignant tumors of the fit are apart from the benign ones. Most new ones fall beside them.
+# In the picture the few malignant tumors of the fit are separate from the benign ones. Most new ones fall near them.
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for label, marker in (("benign", "."), ("malignant", "x")):
     axes.scatter(*balanced.transform(X[kept][y[kept] == label]).T, marker=marker, label=label)

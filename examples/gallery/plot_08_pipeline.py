@@ -2,7 +2,7 @@
 In a pipeline
 =============
 
-`MELM` is a scikit-learn estimator: it is a step of a pipeline, and grid search finds its parameters.
+`MELM` is a scikit-learn estimator: use it as a step of a pipeline, and tune its parameters by grid search.
 """
 
 # %%
@@ -30,7 +30,7 @@ print(f"{search.score(X_test, y_test):.2f} of new digits are recognized")
 # %%
 # New digits in the picture of the training digits
 # ------------------------------------------------
-# With two components the map is good enough to look at. Each new digit is drawn as what it is.
+# With two components the projection can be drawn. Each new digit is drawn as its true label.
 estimator = MELM(regularization=None, ridge=1.0, n_starts=2, random_state=0).fit(X_train, y_train)
 Z = estimator.transform(X_train)
 figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")

@@ -1,8 +1,8 @@
 """
-New rows, and rows unlike all others
-====================================
+New rows, and outliers
+======================
 
-Probabilities tell between which classes a row is. The log density tells whether it is like any training row at all.
+Probabilities compare the classes. The log density tells whether a row resembles any training row at all.
 """
 
 # %%
@@ -20,7 +20,7 @@ estimator = MELM(random_state=0).fit(X[known], y[known])
 # %%
 # Probabilities alone mislead
 # ---------------------------
-# Every row gets probabilities that add up to one, also a row of a species that the model does not know.
+# Probabilities add up to one for every row, even for a row of a species that the model does not know.
 for species in iris.target_names:
     rows = X[y == species]
     sure = (estimator.predict_proba(rows).max(axis=1) > 0.9).mean()
@@ -29,7 +29,8 @@ for species in iris.target_names:
 # %%
 # The log density does not
 # ------------------------
-# Rows of the unknown species lie where training rows are not. A threshold at the lowest training rows finds them.
+# Rows of the unknown species lie where there are no training rows. A threshold at the lowest log densities of training
+# rows finds them.
 threshold = sorted(estimator.log_density(X[known]))[2]
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
 for species in iris.target_names:

@@ -21,21 +21,21 @@ axes = melm.plot(two, X, y)
 # %%
 # Three components
 # ----------------
-# They are drawn in pairs. Whether the third one is worth it, the score on held-out rows tells.
+# They are drawn in pairs. The score on held-out rows tells whether the third component is worth it.
 three = MELM(n_components=3, random_state=0).fit(X, y)
 panels = melm.plot(three, X, y)
 
 # %%
 # One component
 # -------------
-# Densities are curves now.
+# The densities are curves.
 one = MELM(n_components=1, random_state=0).fit(X, y)
 axes = melm.plot(one, X, y)
 
 # %%
-# Compare them on rows that they have not seen
-# --------------------------------------------
-# By the paper's search, which is quicker.
+# Compare them on held-out rows
+# -----------------------------
+# This uses the paper's search, which is faster.
 for n_components in (1, 2, 3):
     estimator = MELM(n_components, regularization=None, random_state=0).fit(X, y).validate(X, y)
     judged = estimator.model_.card.validation
