@@ -35,11 +35,12 @@ MISSING_VALUES = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "Null", "null", "None", "?", "-", "--", "—"),
     *("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
 )
-BLOCK_BYTES = 4 << 20
-PIECE_BYTES = BLOCK_BYTES // 16  # that Arrow parses at once: what fits the processor's cache is read fastest
-HEAD_BYTES = BLOCK_BYTES // 4  # in which the header is
-SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
-MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
+BLOCK_BYTES = 2 << 20
+PIECE_BYTES = BLOCK_BYTES // 2  # that Arrow parses at once: what fits the processor's cache is read fastest
+HEAD_BYTES = BLOCK_BYTES // 2  # in which the header is
+SAMPLE_BYTES = BLOCK_BYTES // 4  # of the first rows, which decide what the columns hold
+LINE_BREAK = ord("\n")
+MAX_BLOCK_BYTES = 32 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
 MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
 
@@ -187,7 +188,7 @@ class CsvReader:
             if self.problems.n_found > n_found:
                 self._find_lines(rows, first)
                 self._on_rows()  # rows of another length are none of a batch
-        self._n_lines += bytes(rows).count(b"\n")
+        self._n_lines += int(np.count_nonzero(np.frombuffer(rows, np.uint8) == LINE_BREAK))
 
     def _keep(self, cells: Any) -> None:
         """Some rows as numbers and as codes."""
@@ -307,11 +308,7 @@ class CsvReader:
     def _parse(self, block: memoryview) -> Any:
         """The cells of some rows as text, null where missing. Rows of another length are left out and noted."""
         ragged = array("q")  # a number and a count of cells each: there may be a million in a block
-        use_threads = pa.cpu_count() > 1
-        cells = self._parse_with(block, ragged, use_threads)
-        if ragged and use_threads:  # only one thread counts the rows
-            del ragged[:]
-            cells = self._parse_with(block, ragged, use_threads=False)
+        cells = self._parse_with(block, ragged)
         first = self.n_rows + len(self._kept_before)
         for number, n_cells in zip(ragged[::2], ragged[1::2], strict=True):
             index = first + number - 1
@@ -325,7 +322,6 @@ class CsvReader:
         self,
         block: memoryview,
         ragged: array[int],
-        use_threads: bool,
         as_text: bool = False,
         piece_bytes: int = PIECE_BYTES,
     ) -> Any:
@@ -340,7 +336,7 @@ class CsvReader:
         try:
             return pa.csv.read_csv(
                 pa.BufferReader(block),
-                pa.csv.ReadOptions(column_names=list(kinds), use_threads=use_threads, block_size=piece_bytes),
+                pa.csv.ReadOptions(column_names=list(kinds), use_threads=False, block_size=piece_bytes),
                 pa.csv.ParseOptions(
                     delimiter=self._dialect.delimiter, newlines_in_values=True, invalid_row_handler=note
                 ),
@@ -354,12 +350,12 @@ class CsvReader:
         except pa.ArrowInvalid as error:
             if piece_bytes <= len(block) and "straddling" in str(error):  # a row longer than a piece
                 del ragged[:]
-                return self._parse_with(block, ragged, False, as_text, len(block) + 1)
+                return self._parse_with(block, ragged, as_text, len(block) + 1)
             if "UTF8" in str(error):
                 raise CsvEncodingError("utf-8") from None
             if not as_text and pa.float64() in kinds.values():  # cells that are no numbers, to be seen as they are
                 del ragged[:]
-                return self._parse_with(block, ragged, use_threads, True, piece_bytes)
+                return self._parse_with(block, ragged, True, piece_bytes)
             raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
 
     def _kind_of(self, name: str, cells: Any) -> Numbers | Text:
@@ -422,7 +418,7 @@ def _is_blank(data: memoryview) -> bool:
 def _end_of_rows(data: bytes) -> int:
     """Where the last row ends that is whole: at a line break outside quotes. 0 where there is none."""
     end = data.rfind(b"\n") + 1
-    is_quoted = data.count(b'"', 0, end) % 2 == 1
+    is_quoted = b'"' in data and data.count(b'"', 0, end) % 2 == 1  # to search takes far less than to count
     while end and is_quoted and len(data) < MAX_BLOCK_BYTES:
         before = data.rfind(b"\n", 0, end - 1) + 1
         is_quoted ^= data.count(b'"', before, end) % 2 == 1
