@@ -1,4 +1,4 @@
-"""A model as one .npz file: arrays and a JSON card, no pickle, with a version of its own."""
+"""A model as one .npz file: arrays and a JSON card, no pickle, with its own format version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT_VERSION = 1
 
 
 class ModelFileError(ValueError):
-    """The bytes are not a model that this version can read; `problems` says more, by JSON Pointers."""
+    """The bytes are not a model that this version can read; `problems` maps JSON Pointers to messages."""
 
     def __init__(self, detail: str, problems: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -68,7 +68,7 @@ def dump(model: Model) -> bytes:
 
 
 def load(content: bytes) -> Model:
-    """The model of a file made by `dump`, checked: shapes agree and every number is finite."""
+    """Read a file written by `dump`, and check that shapes agree and every number is finite."""
     arrays = _read(content)
     header = _header(arrays)
     try:
@@ -184,7 +184,7 @@ def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:
             return {name.removesuffix(".npy"): npy.read(archive.read(name)) for name in archive.namelist()}
     except ModelFileError:
         raise
-    except Exception as problem:  # whatever zipfile and numpy find wrong with foreign bytes
+    except Exception as problem:  # zipfile and NumPy raise many types for malformed bytes
         raise ModelFileError(f"This is not an undamaged model file: {problem}") from problem
 
 
