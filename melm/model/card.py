@@ -137,7 +137,7 @@ class Separation(Part):
     )
     overlap_bound: PerClass[PerClass[Positive]] | None = Field(
         default=None,
-        description="Bhattacharyya coefficient, which bounds the error of classifying between two classes.",
+        description="Bhattacharyya coefficient, which bounds the error of separating two classes.",
     )
     leave_one_out_balanced_accuracy: Share | None = Field(
         default=None, description="Balanced accuracy when each row is classified by the densities of all other rows."

@@ -1,7 +1,7 @@
-"""CSV as it is found, parsed while it arrives: blocks of whole lines go through Arrow's parser as they come.
+"""A streaming CSV reader: blocks of whole lines go through Arrow's parser as they arrive.
 
-The first rows decide which columns are numbers. A block in which one of those has a cell that is none is parsed once
-more as text, so that the cell can be shown.
+The first rows decide which columns are numeric. If a numeric column has a cell that is not a number, its block is
+parsed again as text, so that the cell can be shown.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ MISSING_VALUES = (
     *("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
 )
 BLOCK_BYTES = 4 << 20
-PIECE_BYTES = BLOCK_BYTES // 16  # that Arrow parses at once: what fits the processor's cache is read fastest
-HEAD_BYTES = BLOCK_BYTES // 4  # in which the header is
+PIECE_BYTES = BLOCK_BYTES // 16  # parsed by Arrow at once: fastest if it fits the processor's cache
+HEAD_BYTES = BLOCK_BYTES // 4  # the header must lie in it
 SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
-MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
-MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
+MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # so that an unclosed quote does not turn the rest of the file into one block
+MOSTLY_NUMBERS = 0.8  # of the values in the sample: other cells of such a column are reported as mistakes
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
 
 
 def read_csv(chunks: Iterable[bytes], options: ReadOptions | None = None) -> Table:
-    """The table of a file that comes in pieces."""
+    """Read the table of a file that comes in pieces."""
     reader = CsvReader(options)
     for chunk in chunks:
         reader.feed(chunk)
@@ -53,9 +53,9 @@ def read_csv(chunks: Iterable[bytes], options: ReadOptions | None = None) -> Tab
 
 
 class CsvReader:
-    """Takes a file piece by piece. Memory is bounded by the table that comes out and a few blocks.
+    """Reads a file piece by piece. Memory is bounded by the resulting table and a few blocks.
 
-    Beyond `spill_bytes` the numbers and codes of the table are kept in files without names, and mapped.
+    Beyond `spill_bytes` the numbers and codes of the table are kept in memory-mapped temporary files.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class CsvReader:
         max_columns: int | None = None,
         on_rows: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_rows` is called whenever some more rows have been read."""
+        """`on_rows` is called whenever more rows have been read."""
         self._on_rows = on_rows
         self._options = options or ReadOptions()
         _check(self._options)
         self._spill_bytes = spill_bytes
         self._max_columns = max_columns
         self._is_begun = False
-        self._roles: dict[str, str] = {}  # that are given, by name
+        self._roles: dict[str, str] = {}  # set by the caller, by column
         self._pending: list[bytes] = []
         self._n_pending = 0
         self._enough = BLOCK_BYTES
@@ -81,39 +81,39 @@ class CsvReader:
         self._numbers, self._codes = Stack(0), Stack(0)
         self.problems = Problems()
         self._transcoder = Transcoder(self._options.encoding, self.problems)
-        self._kept_before = array("q")  # how many rows were kept before each that is not as long as the header
+        self._kept_before = array("q")  # for each ragged row, how many rows were kept before it
         self._line_of: dict[int, int] = {}  # of rows with problems
         self._n_lines = 0  # before the next block
         self.n_rows = 0
 
     @property
     def dialect(self) -> Dialect:
-        """How the cells are written, once the header has come."""
+        """The dialect; known once the header has been read."""
         return self._dialect
 
     @property
     def encoding(self) -> str:
-        """What the bytes were taken for."""
+        """The encoding by which the bytes were decoded."""
         return self._transcoder.encoding
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, once the header has come."""
+        """The columns; known once the header has been read."""
         return tuple(self._columns)
 
     @property
     def n_ragged(self) -> int:
-        """How many rows are not as long as the header."""
+        """The number of ragged rows, which are not as long as the header."""
         return len(self._kept_before)
 
     @property
     def n_texts(self) -> tuple[int, int]:
-        """How many different texts the columns hold so far, and how many characters these have."""
+        """The number of distinct texts in the columns so far, and of their characters."""
         texts = [column for column in self._columns.values() if isinstance(column, Text)]
         return sum(column.n_values for column in texts), sum(column.n_characters for column in texts)
 
     def feed(self, chunk: bytes) -> None:
-        """The next piece of the file."""
+        """Read the next piece of the file."""
         self._add(self._transcoder.feed(chunk))
         if self._n_pending >= self._enough:
             data = self._take_pending()
@@ -121,17 +121,17 @@ class CsvReader:
             if end:
                 self._take(memoryview(data)[:end])
             self._add(data[end:])
-            self._enough = max(BLOCK_BYTES, 2 * self._n_pending)  # a long quoted cell is not searched at each piece
+            self._enough = max(BLOCK_BYTES, 2 * self._n_pending)  # do not search a long quoted cell at each piece
 
     def finish(self) -> Table:
-        """The table. Raises `CsvError` with all problems of the file."""
+        """End the file and return the table. Raises `CsvError` with all problems of the file."""
         table = self.finish_with_problems()
         if table is None or self.problems.has_errors:
             raise CsvError([problem for problem in self.problems if problem.level is Severity.ERROR])
         return table
 
     def finish_with_problems(self) -> Table | None:
-        """The table as far as it can be read, None where it has no rows; `problems` says what is odd about it."""
+        """End the file and return what can be read of the table, None without rows; `problems` lists what is wrong."""
         self._add(self._transcoder.feed(b"", final=True))
         rest = self._take_pending()
         if rest.strip() or not self._is_begun:
@@ -145,7 +145,7 @@ class CsvReader:
         return table
 
     def _make_table(self) -> Table:
-        """The columns side by side, as they came; the codes of text now count its sorted values."""
+        """The table of all columns in their order, with codes into the sorted values of text."""
         numbers, codes = self._numbers.finish(), self._codes.finish()
         texts = {name: column for name, column in self._columns.items() if isinstance(column, Text)}
         after_all: dict[str, Array] = {}
@@ -172,7 +172,7 @@ class CsvReader:
         return data
 
     def _real_row(self, row: int) -> int:
-        """A row among those that were kept, counted with those that were skipped."""
+        """The index in the file of a row that was kept, counting the rows that were skipped."""
         return row + bisect_right(self._kept_before, row)
 
     def _take(self, rows: memoryview) -> None:
@@ -186,11 +186,11 @@ class CsvReader:
                 self._on_rows()
             if self.problems.n_found > n_found:
                 self._find_lines(rows, first)
-                self._on_rows()  # rows of another length are none of a batch
+                self._on_rows()  # ragged rows are in no batch
         self._n_lines += bytes(rows).count(b"\n")
 
     def _keep(self, cells: Any) -> None:
-        """Some rows as numbers and as codes."""
+        """Convert rows to numbers and codes, and keep them."""
         numbers: list[Array] = []
         codes: list[Codes] = []
         for column, values in zip(self._columns.values(), cells.columns, strict=True):
@@ -199,7 +199,7 @@ class CsvReader:
             else:
                 codes.append(column.take(values))
         matrix = np.array(numbers).reshape(len(numbers), len(cells))
-        if np.isinf(matrix).any():  # looked at once for all columns: one by one takes as long as a tenth of parsing
+        if np.isinf(matrix).any():  # one check for all columns: checking each takes a tenth of the time of parsing
             self._complain_of_infinite(matrix)
         self._numbers.append(matrix.T)
         self._codes.append(np.array(codes, np.int32).reshape(len(codes), len(cells)).T)
@@ -210,9 +210,9 @@ class CsvReader:
             columns[place].complain(self._real_row(self.n_rows + row), str(matrix[place, row]), self.problems)
 
     def _find_lines(self, rows: memoryview, first: int) -> None:
-        """The lines of a block on which rows with problems begin; rows may hold line breaks, and empty lines are none.
+        """Find the lines on which rows with problems begin. Rows may hold line breaks; empty lines are not rows.
 
-        What Python's reader takes for rows otherwise than Arrow's stays without a line.
+        Where Python's reader and Arrow's disagree about the rows, no lines are given.
         """
         wanted = {row for problem in self.problems for row in problem.rows} - self._line_of.keys()
         reader = csv.reader(io.StringIO(str(rows, "utf-8", "replace"), newline=""), delimiter=self._dialect.delimiter)
@@ -226,7 +226,7 @@ class CsvReader:
                 line = reader.line_num + 1
 
     def _begin(self, block: memoryview) -> memoryview:
-        """Find the dialect, take the header, and decide what each column holds. Gives the rows after the header."""
+        """Find the dialect, read the header, and decide what each column holds. Returns the rows after the header."""
         self._is_begun = True
         try:
             text = bytes(block[:HEAD_BYTES]).decode("utf-8", "strict" if len(block) < HEAD_BYTES else "ignore")
@@ -248,7 +248,7 @@ class CsvReader:
         self._columns = {name: Text(self._missing) for name in names}
         if not _is_blank(rows):
             end = len(rows) if len(rows) <= SAMPLE_BYTES else _end_of_rows(bytes(rows[:SAMPLE_BYTES])) or len(rows)
-            problems, self.problems = self.problems, Problems()  # these rows are parsed once more, and reported then
+            problems, self.problems = self.problems, Problems()  # these rows are parsed again and reported then
             cells = self._parse(rows[:end])
             self.problems, self._kept_before = problems, array("q")
             self._columns = {
@@ -264,7 +264,7 @@ class CsvReader:
         return rows
 
     def _distinct(self, names: list[str]) -> list[str]:
-        """Names of which none comes twice: the second `a` is `a (2)`."""
+        """Unique names: a second `a` becomes `a (2)`."""
         found: dict[str, None] = {}
         n_times: Counter[str] = Counter()
         for name in names:
@@ -296,7 +296,7 @@ class CsvReader:
 
     @property
     def _other_delimiter(self) -> Fix:
-        """What to try where a file does not look as it should."""
+        """The fix to suggest if a file may have another delimiter."""
         other = next(each for each in DELIMITERS if each != self._dialect.delimiter)
         return Fix("delimiter", other, f"where cells are not separated by {self._dialect.delimiter!r}")
 
@@ -305,11 +305,11 @@ class CsvReader:
         return frozenset(MISSING_VALUES + self._options.missing_values)
 
     def _parse(self, block: memoryview) -> Any:
-        """The cells of some rows as text, null where missing. Rows of another length are left out and noted."""
-        ragged = array("q")  # a number and a count of cells each: there may be a million in a block
+        """The cells of some rows as text, null where missing. Ragged rows are left out and reported."""
+        ragged = array("q")  # two numbers for each row, its index and its cells: there may be a million in a block
         use_threads = pa.cpu_count() > 1
         cells = self._parse_with(block, ragged, use_threads)
-        if ragged and use_threads:  # only one thread counts the rows
+        if ragged and use_threads:  # rows are numbered only if parsed by one thread
             del ragged[:]
             cells = self._parse_with(block, ragged, use_threads=False)
         first = self.n_rows + len(self._kept_before)
@@ -357,13 +357,13 @@ class CsvReader:
                 return self._parse_with(block, ragged, False, as_text, len(block) + 1)
             if "UTF8" in str(error):
                 raise CsvEncodingError("utf-8") from None
-            if not as_text and pa.float64() in kinds.values():  # cells that are no numbers, to be seen as they are
+            if not as_text and pa.float64() in kinds.values():  # parse as text, to show cells that are not numbers
                 del ragged[:]
                 return self._parse_with(block, ragged, use_threads, True, piece_bytes)
             raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
 
     def _kind_of(self, name: str, cells: Any) -> Numbers | Text:
-        """What a column holds, by the role that it was given or by its first cells."""
+        """Whether a column is numbers or text, by its given role or by its first cells."""
         role = Role.TARGET if name == self._options.target else self._roles.get(name, self._options.others)
         numbers = self._numbers_of(name, cells)
         if role is not None and role != Role.INFO:
@@ -378,11 +378,11 @@ class CsvReader:
         found = values[np.isfinite(values)]
         is_whole = not wrong and len(found) > 0 and bool((found == np.floor(found)).all())
         if is_whole and (ID_NAME.search(name.lower()) or (len(found) > 1 and (np.diff(found) > 0).all())):
-            return Text(self._missing, numbers)  # perhaps an id: its digits are kept until all are seen
+            return Text(self._missing, numbers)  # perhaps an id: keep its digits until all cells are read
         return numbers
 
     def _numbers_of(self, name: str, cells: Any) -> Numbers:
-        """How the numbers of a column are written. Only those with marks of their own take the slow way as text."""
+        """The number format of a column. Only numbers with marks that Arrow cannot parse are converted from text."""
         decimal = self._dialect.decimal
         other = OTHER[decimal]
         is_settled = self._dialect.marks.sure is not None or self._dialect.delimiter == ","
@@ -399,7 +399,7 @@ class CsvReader:
 
 
 def _check(options: ReadOptions) -> None:
-    """Refuse what no file can be written with."""
+    """Refuse options that no file can have."""
     problems: list[Problem] = []
     fixes: tuple[Fix, ...]
     delimiter = options.delimiter
@@ -420,7 +420,7 @@ def _is_blank(data: memoryview) -> bool:
 
 
 def _end_of_rows(data: bytes) -> int:
-    """Where the last row ends that is whole: at a line break outside quotes. 0 where there is none."""
+    """The end of the last complete row, at a line break outside quotes; 0 if there is none."""
     end = data.rfind(b"\n") + 1
     is_quoted = data.count(b'"', 0, end) % 2 == 1
     while end and is_quoted and len(data) < MAX_BLOCK_BYTES:
@@ -431,6 +431,6 @@ def _end_of_rows(data: bytes) -> int:
 
 
 def _whole_lines(lines: io.StringIO) -> Iterable[str]:
-    """Lines, read one by one so that the position after each is known."""
+    """Lines, read one by one so that the position after each can be queried."""
     while line := lines.readline():
         yield line
