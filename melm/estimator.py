@@ -324,7 +324,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         model = self._fitted
         search = model.card.search
         if search is None or model.card.parameters is None:
-            raise ValueError("The model does not say how it was fitted. Fit again, and validate that.")
+            raise ValueError("The model does not record how it was fitted. Fit again, then validate.")
         validation = Validation(
             folds=check_whole("folds", folds, 2),
             repeats=check_whole("repeats", repeats, 1),

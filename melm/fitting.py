@@ -110,7 +110,7 @@ class Fitting:
                 scores[gamma].append(self._held_out_score(data, inner[index], gamma, found))
         complete = {gamma: float(np.mean(values)) for gamma, values in scores.items() if len(values) == n_folds}
         if not complete:
-            raise NothingFitted("No kernel width could be judged.")
+            raise NothingFitted("No kernel width could be scored.")
         return max(complete, key=lambda gamma: complete[gamma])
 
     def _share_of_choice(self) -> float:

@@ -83,19 +83,19 @@ def read(X: Any, y: Any) -> DaskRows:
         names = [str(name) for name in X.columns]
         other = [name for name, kind in zip(names, X.dtypes, strict=True) if not _is_number(kind)]
         if other:
-            raise ValueError(f"Features of rows beyond memory are numbers, which {other[0]!r} is not.")
+            raise ValueError(f"Features of rows beyond memory must be numeric; column {other[0]!r} is not.")
     elif X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and features.")
     elif np.isnan(X.shape[1]):
-        raise ValueError("X does not know how many features it has; X.compute_chunk_sizes() finds it out.")
+        raise ValueError("The number of features of X is unknown; call X.compute_chunk_sizes() first.")
     elif not _is_number(X.dtype):
-        raise ValueError(f"X is of type {X.dtype}: features of rows beyond memory are numbers.")
+        raise ValueError(f"X is of type {X.dtype}; features of rows beyond memory must be numeric.")
     n_features = int(X.shape[1])
     if n_features == 0:
         raise ValueError("X has no features.")
     rows, labels = _parts(X), _parts(y)
     if len(rows) != len(labels):
-        raise ValueError(f"X has {len(rows)} blocks and y {len(labels)}: rows and labels must be cut alike.")
+        raise ValueError(f"X has {len(rows)} blocks and y {len(labels)}: rows and labels must have equal blocks.")
     checked = [
         delayed(_check, pure=False)(*both, names or n_features, number)
         for number, both in enumerate(zip(rows, labels, strict=True))

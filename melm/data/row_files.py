@@ -44,7 +44,7 @@ def open_dataset(
     files = sorted(file for file in path.rglob("*") if file.suffix in FORMATS) if path.is_dir() else [path]
     kinds = {FORMATS.get(file.suffix) for file in files}
     if len(kinds) != 1 or None in kinds:
-        raise ValueError(f"{path} holds no rows that are known: files of one kind are wanted, {', '.join(FORMATS)}.")
+        raise ValueError(f"{path} cannot be read: expected a file, or files of one format, among {', '.join(FORMATS)}.")
     try:
         names, kind = [str(file) for file in files], kinds.pop()
         if kind != "csv":
@@ -133,7 +133,7 @@ def _check_columns(schema: pa.Schema, names: Sequence[str]) -> None:
     other = [name for name in names if not _is_number(schema.field(name).type)]
     if other:
         kinds = ", ".join(f"{name!r} ({schema.field(name).type})" for name in other[:5])
-        raise ValueError(f"Features of rows beyond memory are numbers, which these columns are not: {kinds}.")
+        raise ValueError(f"Features of rows beyond memory must be numeric; these columns are not: {kinds}.")
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -146,9 +146,9 @@ class DirectMethod(Method[D]):
 
     def plan(self, data: Labeled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         if data.weights is not None:
-            raise ValueError(f"{self.title} takes no weights of rows; melm does.")
+            raise ValueError(f"{self.title} does not take sample weights; melm does.")
         if isinstance(data, LabeledBlocks) and not self.takes_blocks:
-            raise ValueError(f"{self.title} needs all rows in memory: it takes more of them than sums.")
+            raise ValueError(f"{self.title} needs all rows in memory: it cannot be computed block by block.")
         prepared = data.prepare(parameters.covariance, resamples)
         class_priors(parameters.priors, prepared.sizes)
         self.check(prepared, parameters)
@@ -206,7 +206,7 @@ class DirectMethod(Method[D]):
     def check(self, prepared: PreparedRows, parameters: D) -> None:
         """Raise ValueError, before any work is done, if the method cannot fit these rows with these parameters."""
         if self.depends_on_axes and prepared.rows.is_sparse:
-            raise ValueError(f"{self.title} takes dense rows only, and would fill these sparse ones.")
+            raise ValueError(f"{self.title} takes dense rows only; these are sparse.")
         if isinstance(parameters, Parameters):
             check_dimensions(parameters.n_components, prepared)
 

@@ -136,7 +136,7 @@ class ProjectionDisplay:
         model = model_of(estimator)
         points = None if X is None else _by_class(estimator, model, X, y)
         if X is None and y is not None:
-            raise ValueError("y are the labels of X, and there is no X.")
+            raise ValueError("y are the labels of X, but X is missing.")
         return cls(model, points).plot(ax=ax, arrows=arrows)
 
     def plot(self, *, ax: Axes | None = None, arrows: int = 6) -> Self:

@@ -105,16 +105,16 @@ def load(content: bytes) -> Model:
     if n_classes < 2 or sizes.min() < 1:
         raise ModelFileError("The classes and class sizes of the model file do not fit together.")
     if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
-        raise ModelFileError("The densities of the model file are not densities.")
+        raise ModelFileError("The densities of the model file are not valid.")
     names = header.get("feature_names")
     if not _is_text(header.get("id_name"), *(names if isinstance(names, list) else [names])):
-        raise ModelFileError("The names of the model file are not text.")
+        raise ModelFileError("The column names of the model file are not text.")
     if names is not None and len(names) != d:
         raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
     ends = np.cumsum(sizes)[:-1]
     weights = np.split(arrays["weights"], ends) if "weights" in arrays else None
     if weights and any(share.min() <= 0 or abs(share.sum() - 1) > 1e-9 for share in weights):
-        raise ModelFileError("The weights of the model file are not shares of its classes.")
+        raise ModelFileError("The weights of the model file are not shares that add up to 1 in each class.")
     densities = ClassDensities(np.split(rows, ends), smoothing, priors, weights)
     held_out = _held_out(arrays, k, n_classes) if "held_out_positions" in arrays else None
     return Model(
@@ -141,7 +141,7 @@ def _card(header: dict[str, Any], n_features: int, n_components: int, n_classes:
         return read_card(header.get("card"), n_features=n_features, n_components=n_components, n_classes=n_classes)
     except CardError as error:
         problems = {f"/card{place}": f"card{place}: {detail}" for place, detail in error.problems.items()}
-        raise ModelFileError(f"The card of the model file is not one: {error}.", problems) from None
+        raise ModelFileError(f"The card of the model file is not valid: {error}.", problems) from None
 
 
 def _encoder(header: dict[str, Any], n_features: int) -> Encoder | None:
@@ -180,7 +180,7 @@ def _read(content: bytes) -> dict[str, npt.NDArray[Any]]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > 2 * len(content) + 2**16:
-                raise ModelFileError("The model file is compressed; models are stored plainly.")
+                raise ModelFileError("The model file is compressed; models are stored uncompressed.")
             return {name.removesuffix(".npy"): npy.read(archive.read(name)) for name in archive.namelist()}
     except ModelFileError:
         raise

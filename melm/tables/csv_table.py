@@ -405,12 +405,14 @@ def _check(options: ReadOptions) -> None:
     delimiter = options.delimiter
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
         fixes = (Fix("delimiter", ";", "or another character"),)
-        problems.append(Problem(f"delimiter={delimiter!r} separates no cells", fixes))
+        problems.append(Problem(f"delimiter={delimiter!r} is not a delimiter", fixes))
     if options.decimal not in (None, ".", ",") or (options.decimal is not None and options.decimal == delimiter):
         fixes = (Fix("decimal", "."), Fix("decimal", ","))
-        problems.append(Problem(f"decimal={options.decimal!r} stands before no decimals", fixes))
+        problems.append(Problem(f"decimal={options.decimal!r} is not a decimal mark", fixes))
     if options.encoding is not None and options.encoding not in ENCODINGS:
-        problems.append(Problem(f"{options.encoding!r} is no encoding", advice=f"encodings: {', '.join(ENCODINGS)}"))
+        problems.append(
+            Problem(f"{options.encoding!r} is not a known encoding", advice=f"encodings: {', '.join(ENCODINGS)}")
+        )
     if problems:
         raise CsvError(problems)
 

@@ -261,10 +261,10 @@ def _from_json(fields: dict[str, Any]) -> Column:
     if fields["kind"] == "time":
         median, found = float(fields["median"]), tuple(map(str, fields["phases"]))
         if not abs(median) < MAX_DAYS or not set(found) <= set(phases(np.zeros(1))):
-            raise ValueError(f"{name!r} is no column of times.")
+            raise ValueError(f"{name!r} is not a column of times.")
         return TimeColumn(name, median, found, bool(fields["day_first"]), n_missing, has_gaps)
     categories = tuple(map(str, fields["categories"]))
     rest_as = fields.get("rest_as")  # version 0.1 did not have it
     if rest_as is not None and rest_as not in categories:
-        raise ValueError(f"{rest_as!r} is no category of {name!r}.")
+        raise ValueError(f"{rest_as!r} is not a category of {name!r}.")
     return CategoryColumn(name, categories, bool(fields["has_other"]), n_missing, has_gaps, rest_as)

@@ -152,7 +152,7 @@ def _no_target(table: Table, guess: TargetCandidate | None) -> Problem:
     if guess is None:
         fixes = tuple(Fix("target", name, "where the last column holds the labels") for name in table.names[-1:])
         return Problem("labels are missing", fixes, f"columns: {', '.join(table.names[:50])}", member="y")
-    detail = f"no column is named as the target; {guess.name!r} is the likeliest: {guess.reason}"
+    detail = f"no column is named as the target; {guess.name!r} is the most likely: {guess.reason}"
     advice = "name another column by target where that is wrong"
     return Problem(detail, (Fix("target", guess.name, "to confirm it"),), advice, guess.name, level=Severity.QUESTION)
 
@@ -210,7 +210,7 @@ def _settle_classes(
     if labels is None or not len(labels):
         return content, 0
     if labels.dtype.kind == "f":
-        detail = "labels are no whole numbers: a quantity has no classes"
+        detail = "labels are not whole numbers: a quantity has no classes"
         problems.append(Problem(detail, advice="send classes as text", member="y"))
         return content, 0
     found, inverse = np.unique(labels, return_inverse=True)
@@ -223,7 +223,7 @@ def _settle_classes(
     elif rare and options.rare_classes == "merge":
         content = replace(content, labels=np.where(is_rare, OTHER_CLASS, labels.astype(str)))
     if rare and options.rare_classes != "refuse":
-        done = "left out" if options.rare_classes == "drop" else f"made one, {OTHER_CLASS!r}"
+        done = "left out" if options.rare_classes == "drop" else f"merged into {OTHER_CLASS!r}"
         problems.append(Problem(f"{_shown(rare, content.weights)}: {done}", column=target, level=Severity.WARNING))
         found, inverse = np.unique(np.asarray(content.labels), return_inverse=True)
         rare = found[_are_rare(inverse, content.weights)].tolist()
@@ -231,7 +231,7 @@ def _settle_classes(
         detail = f"there is {len(found)} class, not 2 or more"
         problems.append(Problem(detail, advice="send rows of two classes", member="y"))
     if rare:
-        fixes = (Fix("rare_classes", "drop", "to leave them out"), Fix("rare_classes", "merge", "to make them one"))
+        fixes = (Fix("rare_classes", "drop", "to leave them out"), Fix("rare_classes", "merge", "to merge them"))
         advice = "add rows of these classes, or name another target where this is a quantity"
         problems.append(Problem(_shown(rare, content.weights), fixes, advice, member="y"))
     return content, n_left_out

@@ -72,7 +72,7 @@ def assign_roles(
         if name not in table.names
     ]
     problems += [
-        (name, f"{role!r} is no role; roles: {', '.join(Role)}")
+        (name, f"{role!r} is not a role; roles: {', '.join(Role)}")
         for name, role in roles.items()
         if role not in list(Role)
     ]

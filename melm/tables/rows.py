@@ -62,7 +62,7 @@ def find_columns(
 def _wrong_numbers(table: Table, column: Column) -> list[Problem]:
     """Problems with numbers that the column cannot hold."""
     if isinstance(column, TimeColumn):
-        return _of_rows(column.name, np.abs(table.number(column.name)) > MAX_DAYS, "the number is no time")
+        return _of_rows(column.name, np.abs(table.number(column.name)) > MAX_DAYS, "the number is not a valid time")
     if isinstance(column, NumberColumn):
         return _of_rows(column.name, np.isinf(table.number(column.name)), "the number is infinite")
     return []
