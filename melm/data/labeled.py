@@ -128,7 +128,7 @@ class Labeled:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.X.shape[0])
 
     @property

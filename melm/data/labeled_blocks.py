@@ -50,7 +50,7 @@ class LabeledBlocks(Labeled):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are in all blocks."""
+        """The number of rows in all blocks."""
         return int(self.moments.extent.counts.sum())
 
     @property

@@ -18,7 +18,7 @@ BLOCK_BYTES = 2**24  # of rows as float64: a block is some tens of thousands of 
 
 
 class Addable(Protocol):
-    """What can be added up."""
+    """A type whose values can be added up."""
 
     def __add__(self, other: Self, /) -> Self: ...
 

@@ -1,4 +1,4 @@
-"""What a projection method is: a name, a parameter model, and a plan that ends in a model."""
+"""The interface of a projection method: a name, a model of its parameters, and a plan of a fit."""
 
 from __future__ import annotations
 

@@ -101,14 +101,14 @@ class NumericColumn(Column):
     """A column of numbers; missing ones are replaced by the median."""
 
     kind: Literal["numeric"] = Field(description="Numbers.")
-    median: float = Field(description="Of the training rows.")
+    median: float = Field(description="Median of the training rows.")
 
 
 class TimeColumn(Column):
     """A column of dates or times; missing ones are replaced by the median."""
 
     kind: Literal["time"] = Field(description="Days since 1970-01-01, and phases of the day, the week and the year.")
-    median: float = Field(description="Of the training rows, in days.")
+    median: float = Field(description="Median of the training rows, in days.")
     phases: list[Text] = Field(max_length=3, description="hour, weekday, month: those that vary, as sine and cosine.")
     day_first: bool = Field(description="Whether 03/04/2024 is the third of April.")
 
@@ -117,7 +117,7 @@ class CategoricalColumn(Column):
     """A column of categories, one feature for each."""
 
     kind: Literal["categorical"] = Field(description="Categories.")
-    categories: list[Text] = Field(max_length=MAX_ITEMS, description="Those that have a feature of their own.")
+    categories: list[Text] = Field(max_length=MAX_ITEMS, description="The categories that have a feature of their own.")
     has_other: bool = Field(description="Whether the other categories share a feature.")
     rest_as: Text | None = Field(default=None, description="The category that replaces values that are too rare.")
 
@@ -187,8 +187,8 @@ class ChosenCandidate(Part):
 
     share: Share = Field(description="How often it was the best over Bayesian bootstrap draws of the held-out rows.")
     score: Measured = Field(description="Mean log posterior of held-out rows, with equal weight for each class.")
-    start: Literal["pls", "informed", "race"] = Field(description="Where its path begins.")
-    objective: Literal["divergence", "posterior"] = Field(description="What its path maximizes.")
+    start: Literal["pls", "informed", "race"] = Field(description="The start of its path.")
+    objective: Literal["divergence", "posterior"] = Field(description="The objective of its path.")
     ridge: float = Field(ge=0, description="Ridge of its path.")
     gamma: float = Field(gt=0, description="Kernel width of its path.")
     iterations: Count = Field(description="Iterations of the optimizer before it.")
@@ -291,8 +291,8 @@ class Stability(Part):
 
     bootstraps: int = Field(ge=1, description="Bootstrap fits that gave a result.")
     cosines: PerComponent[Cosine] = Field(description="How well bootstrap fits find each direction again.")
-    loadings: BootstrapPercentiles = Field(description="Of the standardized loadings.")
-    axis_correlations: BootstrapPercentiles = Field(description="Of the correlations with the axes.")
+    loadings: BootstrapPercentiles = Field(description="Percentiles of the standardized loadings.")
+    axis_correlations: BootstrapPercentiles = Field(description="Percentiles of the correlations with the axes.")
 
 
 class Importance(Part):
@@ -366,7 +366,7 @@ class Card(Part):
     reduction: Reduction | None = Field(default=None, description="Null unless there were too many rows and features.")
     in_sample: Separation | None = Field(description="Null if the projection has no density.")
     density: Density = Field(description="The stored class densities.")
-    software: Software = Field(description="What computed the fit.")
+    software: Software = Field(description="Software that computed the fit.")
     citation: Citation = Field(description="How to cite.")
     warnings: list[Text] = Field(max_length=MAX_ITEMS, description="What to know before trusting the model.")
     search: SearchResult | None = Field(

@@ -73,7 +73,7 @@ class Panel(BaseModel):
     x_range: Pair
     y_range: Pair
     series: list[Series]
-    boundary: list[Segment] = Field(description="Where the prediction changes; for two components only.")
+    boundary: list[Segment] = Field(description="Decision boundary; for two components only.")
 
 
 class Plot(BaseModel):

@@ -101,7 +101,7 @@ def from_frame(frame: Any, text: Collection[str] = ()) -> Table:
     import narwhals
 
     try:
-        found = narwhals.maybe_reset_index(narwhals.from_native(frame, eager_only=True))  # an index is no column
+        found = narwhals.maybe_reset_index(narwhals.from_native(frame, eager_only=True))  # an index is not a column
         found = found.with_columns(*(column for name in found.columns if (column := _as_text(found[name])) is not None))
         return from_arrow(found.to_arrow(), text)
     except (pa.ArrowException, narwhals.exceptions.NarwhalsError, TypeError, OverflowError) as error:

@@ -23,7 +23,7 @@ MARK_NAMES = {".": "a decimal point", ",": "a decimal comma"}
 
 
 class Numbers:
-    """How the cells of a column are read as numbers."""
+    """Converts the cells of a column to numbers."""
 
     def __init__(
         self, name: str, decimal: str, missing: frozenset[str], is_marked: bool, open_cell: str | None = None
@@ -101,7 +101,7 @@ class Text:
 
     @property
     def n_values(self) -> int:
-        """How many different values there are so far."""
+        """The number of distinct values so far."""
         return len(self._code_of)
 
     def take(self, cells: Any) -> Codes:
