@@ -92,8 +92,8 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         iteration at which a climb stops, so that the picture holds on new rows. None is the MELM of the paper: the
         start with the highest divergence.
     objective : {"auto", "divergence", "posterior"}, default="auto"
-        What a path maximizes: the divergence, the leave-one-out log posterior of the classes, or with "auto" the one
-        after the other. "posterior" needs a path.
+        What a path maximizes: the divergence, the leave-one-out log posterior of the classes, or with "auto" one after
+        the other. "posterior" needs a path.
     ridge : float or "auto", default="auto"
         Added to the variance of every standardized feature in the covariance of each class. With many features and
         few rows, a ridge around 1 keeps the projection from following chance directions. Far above 1, only the
@@ -306,7 +306,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         repeats : int, default=1
             Number of times the cross-validation is repeated, with other folds.
         permutations : int, default=0
-            Number of permuted labels that the cross-validated fit is repeated on, to see what it finds by chance.
+            Number of repetitions of fit and cross-validation on permuted labels, to see what is found by chance.
         bootstraps : int, default=0
             Number of fits to bootstrap samples, which show how stable the directions are.
         ceiling : bool, default=False

@@ -18,7 +18,7 @@ from melm.methods import METHODS, fit
 from melm.plan import Fold
 from melm.typing import Array
 
-LEAST_ROWS = 4  # of a class: with fewer, nested folds have less than two of them
+LEAST_ROWS = 4  # of a class: with fewer, nested folds have fewer than two of them
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ CONFIDENCE = 0.95
 class Validation:
     """How a fit is validated: by cross-validation with `folds` folds, repeated `repeats` times.
 
-    Optionally the cross-validation is also run on `permutations` permuted labels, and the fit on `bootstraps` bootstrap
-    samples. With `ceiling`, gradient boosting on all features is scored on the same folds.
+    Optionally, fit and cross-validation are also run on permuted labels, `permutations` times, and the fit on
+    `bootstraps` bootstrap samples. With `ceiling`, gradient boosting on all features is scored on the same folds.
     """
 
     folds: int = 5
