@@ -1,6 +1,6 @@
 """Maximum Entropy Linear Manifold: discriminative linear projections of labeled data.
 
-The names below are loaded when they are first asked for, so that `melm.remote` does not wait for scikit-learn.
+The names below are imported on first access, so that importing `melm.remote` does not import scikit-learn.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ from melm.typing import Array, Matrix, never
 T = TypeVar("T")
 
 MAX_ITERATIONS = 1000  # without a path
-DESCRIBED = (  # parameters that a card names, as those of every method
+DESCRIBED = (  # parameters that are recorded in the card
     *("gamma", "covariance", "priors", "n_components", "n_starts", "regularization", "objective", "ridge"),
     *("select_start_by", "max_iterations", "tolerance"),
 )
@@ -75,63 +75,70 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the projection. Up to 3, an evaluation costs time linear in the rows; beyond, a kernel for each
-        pair of rows, and at most 20,000 rows are taken.
+        Dimensions of the projection. Up to 3, the time of an evaluation is linear in the number of rows. Beyond, it is
+        quadratic, and at most 20,000 rows are accepted.
     gamma : float, sequence of float or "auto", default=1.0
-        Scale of Silverman's kernel width. From several, the one with the best cross-validated balanced accuracy is
-        chosen; "auto" tries 0.5, 0.7, 1, 1.4 and 2.
+        Factor on the kernel width of Silverman's rule. Of several values, the one with the best cross-validated
+        balanced accuracy is chosen; "auto" tries 0.5, 0.7, 1, 1.4 and 2.
     n_starts : int, default=16
-        Starts of the optimizer: a few informed ones first, then random ones. More never give a lower divergence. A path
-        begins at two starts of its own, and with more than two classes also at the best of these.
+        Number of starts of the optimizer: a few informed ones first, then random ones. More starts never give a lower
+        divergence. A regularization path begins at two starts of its own and, with more than two classes, also at the
+        best of these.
     covariance : {"ledoit_wolf", "empirical"}, default="ledoit_wolf"
-        Covariance of a class. "empirical" is the paper's; "ledoit_wolf" tames many features and few rows.
+        Estimate of the covariance of a class. "empirical" is that of the paper; "ledoit_wolf" shrinks it, which helps
+        with many features and few rows.
     regularization : {"path"} or None, default="path"
-        "path" chooses by rows that inner folds hold out where each climb stops, on which objective and with which
-        ridge, so that the picture holds on new rows. None is the paper's MELM: the start with the highest divergence.
+        "path" follows a regularization path: cross-validation on inner folds chooses the objective, the ridge and the
+        iteration at which a climb stops, so that the picture holds on new rows. None is the MELM of the paper: the
+        start with the highest divergence.
     objective : {"auto", "divergence", "posterior"}, default="auto"
-        What a path climbs: the divergence, the leave-one-out log posterior of the classes, or with "auto" the one after
-        the other. The posterior needs a path.
+        What a path maximizes: the divergence, the leave-one-out log posterior of the classes, or with "auto" one after
+        the other. "posterior" needs a path.
     ridge : float or "auto", default="auto"
-        Added to the variance of every standardized feature in the covariance of each class. With many features for
-        the rows there are, around 1 keeps the projection from chance directions; far above it, only the differences
-        of the class means are left. "auto" chooses from 0, 1 and 3 on a path, and is 0 without one.
+        Added to the variance of every standardized feature in the covariance of each class. With many features and
+        few rows, a ridge around 1 keeps the projection from following chance directions. Far above 1, only the
+        differences of the class means count. "auto" chooses from 0, 1 and 3 on a path, and is 0 without one.
     select_start_by : {"divergence", "balanced_accuracy"}, default="divergence"
-        How the best start is chosen without a path: by its divergence, or by the leave-one-out balanced accuracy of the
-        densities it leads to. The race is always run by divergence and would drop optima that only the second likes,
-        so "balanced_accuracy" converges every start.
+        How the best start is chosen without a path: by its divergence, or by the leave-one-out balanced accuracy of its
+        class densities. The race compares divergences only and could drop the start with the best accuracy, so
+        "balanced_accuracy" runs every start to convergence.
     priors : {"balanced", "empirical"} or sequence of float, default="balanced"
         Class probabilities of the classifier, in the order of `classes_`.
     race : bool, default=True
-        Without a path: run all starts coarsely and converge only those that are among the best four so far. From 40,000
-        rows on they race on samples first, and only the best climb on all rows. False converges all starts on all rows.
+        Without a path: run all starts coarsely, and only those among the best four so far to convergence. From 40,000
+        rows on, the race is run on samples first, and only the best starts are run on all rows. False runs all starts
+        to convergence on all rows.
     max_iterations : int or "auto", default="auto"
-        Of the optimizer, for each start. "auto" chooses from 0 to 30 on a path, and is 1000 without one.
+        Limit on the iterations of the optimizer for each start. "auto" chooses from 0 to 30 on a path, and is 1000
+        without one.
     tolerance : float, default=1e-7
-        A start has converged when no entry of the gradient is larger, or when a step gains less than a thousandth of
-        it.
+        A start has converged when no entry of the gradient is larger than this, or when a step gains less than a
+        thousandth of this.
     form : {"auto", "exact", "spectral"}, default="auto"
         How the divergence is computed: over all pairs of rows, over frequencies, or whichever is cheaper.
     columns : "auto", None or mapping of str to str, default="auto"
-        What the columns of a DataFrame (pandas, polars, pyarrow) are for. With "auto", a DataFrame with text,
-        categories, dates or missing values is read as the service reads a table: every column gets a role, and what
-        is no number is encoded, inside the folds too. Arrays, and DataFrames of nothing but numbers, are taken as
-        they are. A mapping sets roles by name, or by a pattern such as `q*`: "numeric", "categorical", "time", "id",
-        "group", "weight", "info" or "ignore"; the other columns are as with "auto". None takes nothing but numbers.
+        The roles of the columns of a DataFrame (pandas, polars, pyarrow). With "auto", a DataFrame with text,
+        categories, dates or missing values is read as the service reads a table: every column gets a role, and columns
+        that are not numeric are encoded, in each fold from its training rows. Arrays and all-numeric DataFrames are
+        used as they are. A mapping sets roles by name, or by a pattern such as `q*`: "numeric", "categorical", "time",
+        "id", "group", "weight", "info" or "ignore"; the other columns are as with "auto". None accepts numeric columns
+        only.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
-        Processes over which starts are spread. The result is the same, bit for bit.
+        Number of processes that share the starts. The result does not depend on it, bit for bit.
     warm_start : bool, default=False
-        Go on where the last fit of the same rows with the same parameters lost its rows, as when Dask's scheduler
-        ended. The result is that of a fit that was not cut off, bit for bit.
+        Resume the last fit of the same rows with the same parameters where it lost access to its rows, for instance
+        because Dask's scheduler ended. The result equals that of an uninterrupted fit, bit for bit.
     verbose : bool, default=False
-        Show a progress bar with the stage, the folds and the time that is left.
+        Show a progress bar with the stage, the folds and the remaining time.
     callback : callable or None, default=None
-        Called with a `Progress` after each unit of work; the fit ends with the best so far when it returns True.
+        Called with a `Progress` after each unit of work. When it returns True, the fit ends with the best result so
+        far.
 
     Attributes
     ----------
     projection_ : ndarray of shape (n_features, n_components), orthonormal
-        With a row for each of `features_`.
+        One row for each of `features_`.
     offset_ : ndarray of shape (n_features,)
         The mean of the training rows; `transform` is ``(X - offset_) @ projection_``.
     divergence_ : float
@@ -141,26 +148,27 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     model_ : Model
         The same as one immutable object, with its card.
     verdict_ : Verdict
-        What can be relied on. It takes held-out rows: `MELM().fit(X, y).validate(X, y).verdict_`.
+        How far the separation holds on new rows. Needs held-out rows: `MELM().fit(X, y).validate(X, y).verdict_`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has column names
     columns_ : dict of str to Proposal, or None
-        Where a DataFrame was read as a table: the role of each column, and the reason.
+        The role of each column and the reason for it, if a DataFrame was read as a table.
     encoder_ : Encoder or None
-        What turns rows of such a table into numbers: medians, categories, parts of dates.
+        Encodes rows of such a table as numbers, by medians, categories and parts of dates.
     features_ : ndarray of str of shape (n_encoded_features,)
-        What the rows of `projection_` stand for. They are the columns of X, but where there is an `encoder_`.
+        Names of the rows of `projection_`: the columns of X, or the encoded features if there is an `encoder_`.
 
     Notes
     -----
-    Rows may be a sparse matrix of scipy, which is never made dense. Where features are more than rows, the fit is done
-    in the span of the rows, which is exact. Where both are more than 2,000, or the rows are sparse and more than the
-    features, of which there are more than 500, it is done in 500 directions: the class means and the leading ones.
+    X may be a SciPy sparse matrix, which is never converted to a dense one. With more features than rows, the fit is
+    done in the span of the rows, which is exact. With more than 2,000 rows and more than 2,000 features, it is done in
+    500 directions: the class means and the leading ones. The same holds for a sparse matrix with more than 500 features
+    and more rows than features.
 
     See Also
     --------
     melm.plot : Draws a fitted estimator.
-    melm.remote.RemoteMELM : The same, fitted by a service.
+    melm.remote.RemoteMELM : The same estimator, fitted by a service.
 
     References
     ----------
@@ -175,7 +183,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     >>> MELM(n_starts=4, random_state=0).fit(X, y).transform(X).shape
     (178, 2)
 
-    A DataFrame as it comes, and whether the picture holds:
+    Fit a DataFrame with a column of text, and check whether the picture holds on new rows:
 
     >>> table = load_wine(as_frame=True).frame.assign(shop=["north", "south"] * 89)
     >>> X, y = table.drop(columns="target"), table["target"]
@@ -236,18 +244,19 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         ----------
         X : array, sparse matrix, DataFrame, or rows beyond memory
             The rows. A DataFrame of pandas, polars or pyarrow may hold text, categories, dates and missing values; see
-            `columns`. Files by their path, datasets of pyarrow, large memory-mapped arrays, and arrays and DataFrames
-            of Dask are read block by block.
+            `columns`. Paths of files, pyarrow datasets, large memory-mapped arrays, Dask arrays and Dask DataFrames
+            are read block by block.
         y : array-like of labels
-            The class of each row; of files and DataFrames of Dask the name of the column that holds it.
+            The class of each row. For files and Dask DataFrames, the name of the column that holds it.
         sample_weight : array-like, optional
-            How often each row counts: one of weight 3 is three rows, one of weight 0 is none. Class sizes, kernels,
-            covariances and scores go by sums of weights; folds, and whatever leaves one out, take a row whole.
+            How often each row counts: a row of weight 3 counts as three rows, a row of weight 0 is ignored. Class
+            sizes, kernels, covariances and scores use sums of weights. Folds and leave-one-out scores never divide a
+            row.
 
         Returns
         -------
         MELM
-            Itself. Whether the picture holds on new rows is found out by `validate`.
+            The fitted estimator. Call `validate` to find out whether the picture holds on new rows.
         """
         data, self.columns_ = self._training(X, y, sample_weight)
         fitting = self.fitting(data.X.shape[1] if self.columns_ else self.n_features_in_)
@@ -283,25 +292,25 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         bootstraps: int = 0,
         ceiling: bool = False,
     ) -> Self:
-        """Judge the model on rows that it has not seen: the whole fit is done again inside folds.
+        """Cross-validate the fit: the whole fit is repeated on the training rows of each fold.
 
-        The model stays as it is. Its card gets the evidence, `verdict_` says what can be relied on, and the picture
-        shows the rows that folds held out.
+        The model itself does not change. The evidence is added to its card, `verdict_` sums it up, and the picture
+        shows the held-out rows.
 
         Parameters
         ----------
         X, y, sample_weight
             The rows to which the model was fitted.
         folds : int, default=5
-            How many folds the rows are dealt into; fewer where a class has fewer rows.
+            Number of folds; fewer where a class has fewer rows.
         repeats : int, default=1
-            How often they are dealt.
+            Number of times the cross-validation is repeated, with other folds.
         permutations : int, default=0
-            Fits to permuted labels, folds and all: what a fit finds where there is nothing to find.
+            Number of repetitions of fit and cross-validation on permuted labels, to see what is found by chance.
         bootstraps : int, default=0
-            Fits to bootstrap samples, which show how stable the directions are.
+            Number of fits to bootstrap samples, which show how stable the directions are.
         ceiling : bool, default=False
-            Score gradient boosting on all features on the same folds: what the columns hold without a picture.
+            Also score gradient boosting on all features, on the same folds: what the columns hold without a picture.
 
         Examples
         --------
@@ -315,7 +324,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         model = self._fitted
         search = model.card.search
         if search is None or model.card.parameters is None:
-            raise ValueError("The model does not say how it was fitted. Fit again, and validate that.")
+            raise ValueError("The model does not record how it was fitted. Fit again, then validate.")
         validation = Validation(
             folds=check_whole("folds", folds, 2),
             repeats=check_whole("repeats", repeats, 1),
@@ -343,7 +352,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
                 return partial(_run_ceilings, data, units)
             return fitting.task(data, units, never)
 
-        as_stored = model_file.load(model_file.dump(model))  # as a service judges it: equal bits, here and there
+        as_stored = model_file.load(model_file.dump(model))  # as a service does, so that both give equal bits
         rows = data.fingerprint if isinstance(data, LabeledBlocks) else None
         begun = self._begun(("validate", repr(fitting), repr(validation), rows))
         judged = self._run(plan_evidence(plan, data, validation, search.seed, as_stored), task, X, begun)
@@ -353,12 +362,12 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         return self
 
     def _begun(self, work: object) -> tuple[object, UnitResults]:
-        """What is done of this work: nothing, unless it was cut off and is to be gone on with."""
+        """The results of this work so far: none, unless it was interrupted and `warm_start` resumes it."""
         cut_off: tuple[object, UnitResults] = self.__dict__.pop("_cut_off", (None, UnitResults()))
         return cut_off if self.warm_start and cut_off[0] == work else (work, UnitResults())
 
     def _run(self, plan: Plan[T], task: Tasks, X: Matrix, begun: tuple[object, UnitResults]) -> T:
-        n_jobs = None if is_dask(X) else self.n_jobs  # rows of Dask are spread already
+        n_jobs = None if is_dask(X) else self.n_jobs  # Dask distributes the work already
         try:
             with (
                 threadpool_limits(1),
@@ -370,18 +379,18 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
             raise RowsLost(f"{lost} With warm_start=True, the same call goes on from there.") from lost
 
     def plot(self, X: Matrix | None = None, y: npt.ArrayLike | None = None, **options: Any) -> Any:
-        """Draw the classes, where rows are taken for which, and what makes up the axes; see `melm.plot`."""
+        """Draw the classes, the decision boundary and the features that make up the axes; see `melm.plot`."""
         return plot(self, X, y, **options)
 
     def _training(
         self, X: Matrix, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None
     ) -> tuple[Labeled, dict[str, Proposal] | None]:
-        """The rows to be fitted, checked; of a table also what each of its columns is for."""
+        """The validated training rows; of a table also the role of each column."""
         if is_beyond_memory(X):
             return self._open(X, y, sample_weight), None
         if is_table(X, self.columns):
             labels = validate_data(self, y=y)
-            validate_data(self, X, skip_check_array=True)  # takes down the names of the columns
+            validate_data(self, X, skip_check_array=True)  # records the column names
             return read_training(X, labels, sample_weight, self.columns)
         given, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
@@ -425,7 +434,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """An estimator from a file made by `save` or by a service. Its predictions are equal, bit for bit."""
+        """Read an estimator from a file written by `save` or by a service. Its predictions are equal, bit for bit."""
         return cls.from_model(model_file.load(pathlib.Path(path).read_bytes()))
 
     @classmethod
@@ -468,18 +477,18 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
 
     @property
     def verdict_(self) -> Verdict:
-        """What can be relied on, by the evidence that `validate` has gathered."""
+        """How far the separation holds on new rows, by the evidence that `validate` has gathered."""
         card = self._fitted.card
         return card.verdict or judge_card(card)
 
     @property
     def encoder_(self) -> Encoder | None:
-        """What turns rows of a table into numbers; None where they are numbers."""
+        """Encodes rows of a table as numbers; None if all columns are numeric."""
         return self._fitted.encoder
 
     @property
     def features_(self) -> npt.NDArray[Any]:
-        """The names of what the rows of `projection_` stand for."""
+        """The names of the rows of `projection_`."""
         return np.array(self._fitted.features, dtype=object)
 
     @property
@@ -499,7 +508,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
     def _of_rows(
         self, X: Matrix, function: Callable[[Matrix], npt.NDArray[Any]], n_columns: int | None = None
     ) -> npt.NDArray[Any]:
-        """What the model makes of rows; of rows of Dask lazily, and of files block by block."""
+        """Apply a function of the model to rows: lazily for Dask, block by block for files."""
         if is_beyond_memory(X):
             names = getattr(self, "feature_names_in_", None)
             check_features(X, self.n_features_in_, names)
@@ -519,7 +528,7 @@ class MELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, B
         return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
 
     def fitting(self, n_features: int) -> Fitting:
-        """The parameters, checked: the fit as a plan that other processes can run as well."""
+        """The validated parameters: the fit as a plan that other processes can run as well."""
         check_option("covariance", self.covariance, get_args(CovarianceKind))
         check_option("select_start_by", self.select_start_by, get_args(SelectStartBy))
         check_option("form", self.form, get_args(Form))
@@ -585,7 +594,7 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
 
 
 def _plain(value: object) -> Any:
-    """A parameter as JSON knows it."""
+    """A parameter as a JSON value."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     return [_plain(each) for each in value] if isinstance(value, tuple | list) else value

@@ -1,4 +1,4 @@
-"""The extras of the package: what each brings, and one sentence for whoever lacks it."""
+"""The optional extras of the package: their modules, and the error that names a missing one."""
 
 from __future__ import annotations
 

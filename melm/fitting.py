@@ -47,13 +47,13 @@ SelectStartBy: TypeAlias = Literal["divergence", "balanced_accuracy"]
 
 GAMMAS = (1.0, 0.7, 1.4, 0.5, 2.0)  # what "auto" chooses from; the first wins a tie
 GAMMA_FOLDS = 5
-MAX_EXACT_ROWS = 20_000  # beyond three components every evaluation costs a kernel for each pair of rows
+MAX_EXACT_ROWS = 20_000  # beyond three components an evaluation sums over all pairs of rows
 DEPENDENT = 1e-6  # smallest singular value of columns of length one: its square is what a covariance has left
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """The parameters of a MELM fit, checked."""
+    """The validated parameters of a MELM fit."""
 
     search: Search
     gammas: tuple[float, ...]
@@ -62,7 +62,7 @@ class Fitting:
     regularization: Regularization | None = None  # None: the start with the highest divergence, as in the paper
 
     def plan(self, data: Labeled, resamples: Resamples = (), name: str = "") -> Plan[tuple[Model, list[StartResult]]]:
-        """Choose what is to be chosen, run the starts, keep the best, and fit the densities."""
+        """Choose the parameters that are open, run the starts, keep the best, and fit the densities."""
         prepared = self.prepare(data, resamples)
         check_fits(self.search.n_components, prepared)
         if self.regularization is not None:
@@ -78,18 +78,18 @@ class Fitting:
         return self.task(data, [unit], should_stop)()[0]
 
     def task(self, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]) -> Callable[[], list[Result]]:
-        """Some units that are alike, with what they need of the data: for any process to run."""
+        """A function that runs units that are alike, with the data that they need, in any process."""
         if self.regularization is not None:
             return self.regularization.task(data, units, should_stop)
         prepared = self.prepare(data, units[0].resamples)
         return partial(self.search.run_together, prepared, [unit.arguments for unit in units], should_stop)
 
     def prepare(self, data: Labeled, resamples: Resamples) -> PreparedRows:
-        """What all starts on these rows share."""
+        """The preprocessing that all starts on these rows share."""
         return data.prepare(self.search.covariance, resamples, self.search.ridge)
 
     def _choose_gamma(self, data: Labeled, resamples: Resamples, name: str) -> Plan[float]:
-        """The width with the best balanced accuracy on rows held out of the whole fit, choice of the start included."""
+        """The kernel width with the best cross-validated balanced accuracy. Each fold also chooses its own start."""
         rarest = min(self.prepare(data, resamples).counts)
         if len(self.gammas) == 1 or rarest < 2:
             return self.gammas[0]
@@ -110,11 +110,11 @@ class Fitting:
                 scores[gamma].append(self._held_out_score(data, inner[index], gamma, found))
         complete = {gamma: float(np.mean(values)) for gamma, values in scores.items() if len(values) == n_folds}
         if not complete:
-            raise NothingFitted("No kernel width could be judged.")
+            raise NothingFitted("No kernel width could be scored.")
         return max(complete, key=lambda gamma: complete[gamma])
 
     def _share_of_choice(self) -> float:
-        """Of the work of a fit, what it takes to choose the kernel width."""
+        """The share of the work of a fit that is spent on choosing the kernel width."""
         n_searches = len(self.gammas) * GAMMA_FOLDS if len(self.gammas) > 1 else 0
         return n_searches / (1 + n_searches)
 
@@ -127,7 +127,7 @@ class Fitting:
         return balanced_accuracy(codes, posteriors.argmax(axis=1), data.held_out_weights(resamples))
 
     def _choose(self, prepared: PreparedRows, gamma: float, found: Found) -> StartResult:
-        """The start to keep, by the divergence that raced or by the picture it gives."""
+        """The start to keep, by its divergence or by its leave-one-out balanced accuracy."""
         starts = found.judged()
         if self.select_start_by == "divergence":
             return best_start(starts, [start.divergence for start in starts])
@@ -172,7 +172,7 @@ class Fitting:
 
 
 def check_dimensions(n_components: int, prepared: PreparedRows) -> None:
-    """Do the rows vary in so many dimensions?"""
+    """Raise ValueError unless the rows vary in at least `n_components` dimensions."""
     if n_components > prepared.n_dimensions:
         raise ValueError(
             f"n_components={n_components} is larger than the number of dimensions in which the rows vary, "
@@ -181,7 +181,7 @@ def check_dimensions(n_components: int, prepared: PreparedRows) -> None:
 
 
 def check_fits(n_components: int, prepared: PreparedRows) -> None:
-    """Can a projection of this many components be found for these rows at all?"""
+    """Raise ValueError if no projection with this many components can be found for these rows."""
     check_dimensions(n_components, prepared)
     n_rows = sum(prepared.counts)
     if n_components > SPECTRAL_COMPONENTS and n_rows > MAX_EXACT_ROWS:
@@ -240,9 +240,9 @@ def assemble(
 def _in_sample(
     prepared: PreparedRows, projection: Array, gamma: float, densities: ClassDensities, *, in_full: bool
 ) -> Separation | None:
-    """The separation of the fitted rows; None where the projection has no density, or too many components to tell.
+    """The separation of the training rows; None if the projection has no density, or too many components.
 
-    Not in full, it is the divergence alone: all that is asked of a fit to a resample.
+    Without `in_full` it holds the divergence only, which is all that a fit to a resample needs.
     """
     V = prepared.to_whitened(projection)
     n_components = V.shape[1]
@@ -261,6 +261,6 @@ def _in_sample(
 
 
 def _are_dependent(V: Array) -> bool:
-    """Do the columns say the same, or nothing? Then the projected rows lie on a line, and have no density."""
+    """Whether the columns are linearly dependent. The projected rows have no density then."""
     lengths = np.linalg.norm(V, axis=0)
     return bool(lengths.min() == 0) or float(np.linalg.svd(V / lengths, compute_uv=False)[-1]) < DEPENDENT

@@ -41,7 +41,7 @@ class Progress:
     units_done: int
     n_units: int
     best_divergence: float | None
-    share: float = 0.0  # of the whole work that is done, about
+    share: float = 0.0  # estimated share of the whole work that is done
     resamples: Resamples = ()  # on which the last unit worked: folds, permuted labels, bootstrap samples
 
     def __str__(self) -> str:
@@ -50,18 +50,18 @@ class Progress:
 
 @dataclass
 class UnitResults:
-    """What the units of a fit have given, by name: another run of the same plan goes on from there."""
+    """The results of the units of a fit, by name, from which another run of the same plan can resume."""
 
     results: dict[str, Result] = field(default_factory=dict)
-    so_far: dict[str, Result] = field(default_factory=dict)  # of units that were cut off
+    so_far: dict[str, Result] = field(default_factory=dict)  # partial results of interrupted units
 
     def known(self, units: Sequence[Unit]) -> list[Result] | None:
-        """What some units gave before; None where not all of them did."""
+        """Earlier results of these units; None unless all of them have one."""
         found = [self.results[unit.name] for unit in units if unit.name in self.results]
         return found if len(found) == len(units) else None
 
     def run(self, units: Sequence[Unit], task: Tasks) -> Sequence[Result]:
-        """Run some units that are alike, from where they were cut off."""
+        """Run units that are alike, each from where it was interrupted."""
         going_on = [replace(unit, arguments=unit.arguments | self.so_far.get(unit.name, {})) for unit in units]
         try:
             results = _single_threaded(task(going_on))
@@ -79,10 +79,10 @@ Callback: TypeAlias = Callable[[Progress], object]
 def run_locally(
     plan: Plan[T], task: Tasks, n_jobs: int | None, callback: Callback | None, done: UnitResults | None = None
 ) -> T:
-    """Drive the plan to its end. `task` makes of units that are alike something that another process can run.
+    """Run the plan to its end. `task` turns units that are alike into a function that another process can run.
 
-    When the callback answers True, or at a KeyboardInterrupt, no further unit is run and the plan ends with the best
-    so far. Units that are `done` are not run again, and what others give is added; `RowsLost` says where the fit stood.
+    When the callback returns True, or at a KeyboardInterrupt, no further unit is run and the plan ends with the best
+    result so far. Results in `done` are reused, and new ones are added to it. `RowsLost` says how far the fit got.
     """
     runner = _Runner(task, n_jobs, callback, UnitResults() if done is None else done)
     try:
@@ -132,7 +132,7 @@ class _Runner:
             yield from Parallel(n_jobs=self._n_jobs, return_as="generator")(jobs)
 
     def where(self) -> str:
-        """Where the search stands, in words."""
+        """How far the search got, in words."""
         if self._stage is None:
             return "The search had not begun."
         units = [unit.name for unit in self._stage.units]
@@ -155,7 +155,7 @@ class _Runner:
 
 
 def _single_threaded(task: Task) -> Sequence[Result]:
-    """BLAS splits sums by its number of threads, and so rounds by it: one thread gives one result everywhere."""
+    """BLAS splits sums over its threads, so rounding depends on their number. One thread gives equal bits anywhere."""
     with threadpool_limits(1):
         return task()
 
@@ -164,10 +164,10 @@ def _single_threaded(task: Task) -> Sequence[Result]:
 def progress_bar(callback: Callback | None) -> Iterator[Callback]:
     """A callback that shows stage, folds and time left, in terminals and notebooks, and calls the given one."""
     check_extra("client", "verbose=True")
-    from tqdm.auto import tqdm  # only where it is used: it looks at the terminal when it is loaded
+    from tqdm.auto import tqdm  # imported here because it inspects the terminal on import
 
     layout = "{desc} |{bar}| {percentage:3.0f}% [{elapsed} so far, {remaining} left]"
-    with tqdm(desc="fit", total=1.0, bar_format=layout) as bar:  # begins its clock
+    with tqdm(desc="fit", total=1.0, bar_format=layout) as bar:  # starts the clock
 
         def show(progress: Progress) -> object:
             bar.n = progress.share

@@ -1,11 +1,11 @@
-"""A fit, cut into units of work that any process can run.
+"""A fit as a plan: units of work that any process can run.
 
-A plan is a generator. It yields stages (lists of independent units), is sent what the units gave, and returns what
-the fit leaves behind. The same plan is driven by `run_plan` in one process, and by the workers of a service, which
-replay it from stored results: a plan depends on nothing but its arguments and on what it is sent.
+A plan is a generator. It yields stages (lists of independent units), is sent their results, and returns the outcome of
+the fit. `run_plan` runs a plan in one process. The workers of a service replay it from stored results, so a plan must
+depend on nothing but its arguments and the results that it is sent.
 
-A unit that was given up, canceled or cut off gives None. A plan goes on with what it has, and raises `NothingFitted`
-when that is nothing.
+A unit that failed, was canceled or was interrupted gives None. The plan goes on with the results that it has, and
+raises `NothingFitted` when there are none.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MOST_TOGETHER = 16  # units that are run in one call
 
 
 class NothingFitted(RuntimeError):
-    """No unit of a stage that the fit cannot do without gave a result."""
+    """No unit of a stage that the fit needs gave a result."""
 
 
 class Stopped(Exception):
-    """Raised inside a unit when it is told to stop. With `so_far` among its arguments it goes on where it was."""
+    """Raised inside a unit that is asked to stop. With `so_far` among its arguments it resumes where it stopped."""
 
     def __init__(self, so_far: Result | None = None) -> None:
         super().__init__()
@@ -38,14 +38,14 @@ class Stopped(Exception):
 
 
 class RowsLost(RuntimeError):
-    """Where the rows are, nobody answers any more. With `so_far` among its arguments a unit goes on where it was."""
+    """The source of the rows no longer responds. With `so_far` among its arguments a unit resumes where it stopped."""
 
     so_far: Result | None = None
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Rows of a data set, and the class codes that they are given."""
+    """Rows of a dataset, and their class codes."""
 
     rows: npt.NDArray[np.intp]
     codes: npt.NDArray[np.intp]
@@ -73,21 +73,21 @@ class Fold:
 
 @dataclass(frozen=True)
 class Shuffle:
-    """All rows, with the labels dealt out anew: what a fit finds where there is nothing to find."""
+    """All rows with permuted labels, to see what a fit finds by chance."""
 
     seed: int
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """As many rows of each class as it has, drawn with replacement."""
+    """A bootstrap sample: as many rows of each class as it has, drawn with replacement."""
 
     seed: int
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """The rows that are in memory. Where all are, this is said of none; where not, choices are made on these."""
+    """The sample of the rows that is in memory, on which choices are made. Used only if not all rows are in memory."""
 
 
 Resample: TypeAlias = Fold | Shuffle | Bootstrap | Sampled
@@ -145,12 +145,12 @@ class Unit:
     arguments: Result = field(default_factory=dict)
     resamples: Resamples = ()
     start: int | None = None  # set where the unit finishes a start of the main search, for progress
-    alike: tuple[object, ...] | None = None  # in one call with others that are alike it takes less time
+    alike: tuple[object, ...] | None = None  # units for which this is equal take less time in one call
     resumable: bool = False  # whether it can be stopped and go on later
 
 
 def batches(units: Sequence[Unit], at_most: int = MOST_TOGETHER) -> Iterator[Sequence[Unit]]:
-    """Units to be run in one call: neighbors that are alike, else each alone."""
+    """Units grouped by call: neighbors that are alike are run together, all others alone."""
     begin = 0
     for end in range(1, len(units) + 1):
         alike = end < len(units) and units[end].alike is not None and units[end].alike == units[begin].alike
@@ -170,7 +170,7 @@ class Stage:
 
 
 def within(plan: Plan[T], begins: float, ends: float) -> Plan[T]:
-    """A plan that does this share of a longer one's work."""
+    """A plan as a part of a longer one, of whose work it does this share."""
     results: Sequence[Result | None] | None = None
     width = ends - begins
     while True:
@@ -183,7 +183,7 @@ def within(plan: Plan[T], begins: float, ends: float) -> Plan[T]:
 
 
 def gather(plans: Sequence[Plan[T]]) -> Plan[list[T | None]]:
-    """Run plans side by side: each stage holds the units of all that still go on. One that fits nothing gives None."""
+    """Run plans side by side: a stage holds the units of all unfinished ones. A plan that fits nothing gives None."""
     outcomes: list[T | None] = [None] * len(plans)
     stages: dict[int, Stage] = {}
 
@@ -215,7 +215,7 @@ def gather(plans: Sequence[Plan[T]]) -> Plan[list[T | None]]:
 
 
 def run_plan(plan: Plan[T], run_stage: Callable[[Stage], Sequence[Result | None]]) -> T:
-    """Drive a plan to its end."""
+    """Run a plan to its end."""
     results: Sequence[Result | None] | None = None
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The types of arrays, in one place, and that of what tells long work to stop."""
+"""Type aliases: arrays, and the function by which long work learns that it should stop."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[np.float64]
 AnyArray: TypeAlias = npt.NDArray[Any]
 Matrix: TypeAlias = Any  # rows of features: a dense array, or a sparse one in CSR form
-ShouldStop: TypeAlias = Callable[[], bool]  # asked now and then by what takes long
+ShouldStop: TypeAlias = Callable[[], bool]  # polled by long-running work
 
 
 def never() -> bool:
-    """Go on to the end."""
+    """Never ask to stop."""
     return False

@@ -1,1 +1,1 @@
-"""Methods beside each other: scores of pictures and of pipelines, and a paired test."""
+"""Comparison of methods: scores of pictures and of pipelines, and a paired test."""

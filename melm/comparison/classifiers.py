@@ -1,4 +1,4 @@
-"""Classifiers of projected rows, by which projections are judged."""
+"""Classifiers of projected rows, used to score projections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Classify: TypeAlias = Callable[[Array], Codes]
 ClassifierName: TypeAlias = Literal["svm", "knn", "kde"]
 Settings: TypeAlias = Mapping[str, Any]
 
-# What is worth trying of each classifier. The first is what it is without a choice, and wins a tie.
+# The grid of settings of each classifier. The first one is the default, and wins a tie.
 GRIDS: dict[ClassifierName, list[Settings]] = {
     "svm": [{"C": C, "width": width} for C, width in product((1.0, 0.1, 10.0, 100.0), (1.0, 0.2, 5.0))],
     "knn": [{"n_neighbors": n_neighbors} for n_neighbors in (5, 1, 3, 9, 15)],
@@ -34,21 +34,21 @@ def train(name: ClassifierName, Z: Array, codes: Codes, settings: Settings) -> C
 
 
 def _train_svm(Z: Array, codes: Codes, C: float, width: float) -> Classify:
-    """Support vector machine, kernel exp(-width |z - z'|^2 / k) on standardized axes, classes weighted alike."""
+    """Support vector machine with kernel exp(-width |z - z'|^2 / k) on standardized axes and balanced class weights."""
     from sklearn.svm import SVC
 
     return _train_standardized(SVC(C=C, gamma=width / Z.shape[1], class_weight="balanced"), Z, codes)
 
 
 def _train_knn(Z: Array, codes: Codes, n_neighbors: int) -> Classify:
-    """Majority of the nearest neighbors on standardized axes."""
+    """Majority vote of the nearest neighbors on standardized axes."""
     from sklearn.neighbors import KNeighborsClassifier
 
     return _train_standardized(KNeighborsClassifier(min(n_neighbors, len(Z))), Z, codes)
 
 
 def _train_kde(Z: Array, codes: Codes, gamma: float) -> Classify:
-    """The library's own kernel densities, classes weighted alike."""
+    """The kernel densities of this library, with equal priors."""
     n_components = Z.shape[1]
     prepared = PreparedRows.prepare(Z, codes, int(codes.max()) + 1, "ledoit_wolf")
     densities = class_densities(prepared, np.eye(n_components), gamma, "balanced", offset=np.zeros(n_components))

@@ -1,4 +1,4 @@
-"""Is one method better than another? A paired test over data sets."""
+"""Is one method better than another? A paired test over datasets."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Comparison:
-    """Of paired scores, one pair for each data set."""
+    """The result of a paired test, with one pair of scores for each dataset."""
 
     wins: int
     ties: int
     losses: int
     median_difference: float
-    p_value: float  # of Wilcoxon's signed-rank test, two-sided: small where chance alone would hardly do this
+    p_value: float  # of Wilcoxon's signed-rank test, two-sided
 
 
 def compare(scores: Sequence[float], others: Sequence[float]) -> Comparison:
-    """Compare the scores of two methods on the same data sets, in the same order.
+    """Compare the scores of two methods on the same datasets, in the same order.
 
-    One score for each data set, never one for each fold: folds of one data set are not independent of each other.
+    Pass one score for each dataset, never one for each fold: folds of one dataset are not independent.
     """
     from scipy.stats import wilcoxon
 

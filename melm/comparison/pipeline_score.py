@@ -18,12 +18,12 @@ from melm.methods import METHODS, fit
 from melm.plan import Fold
 from melm.typing import Array
 
-LEAST_ROWS = 4  # of a class: fewer leave no two of them inside nested folds
+LEAST_ROWS = 4  # of a class: with fewer, nested folds have fewer than two of them
 
 
 @dataclass(frozen=True)
 class FoldChoice:
-    """What was chosen inside the training rows of one fold."""
+    """What was chosen by inner folds of the training rows of one fold."""
 
     parameters: Mapping[str, Any]  # of the projection
     settings: Settings  # of the classifier
@@ -57,10 +57,10 @@ def pipeline_score(
 ) -> PipelineScore:
     """Cross-validate projection and classifier together, with all choices made inside the training rows of each fold.
 
-    `grid` holds values of the projection's parameters to choose from (the method's own by default: gamma for MELM,
-    ridge for GEM, none for the others); the classifier's settings are chosen with them, from
-    `melm.comparison.classifiers.GRIDS`. Inner folds of the training rows decide, and projection and classifier are
-    fitted anew in each of them. `parameters` are fixed ones of the projection.
+    `grid` has values of the parameters of the projection to choose from. By default it is that of the method: gamma for
+    MELM, ridge for GEM, none for the others. The settings of the classifier are chosen with them, from
+    `melm.comparison.classifiers.GRIDS`, by inner folds of the training rows in which both are fitted. `parameters` are
+    fixed parameters of the projection.
     """
     check_option("method", method, list(METHODS))
     check_option("classifier", classifier, get_args(ClassifierName))
@@ -90,7 +90,7 @@ class _Pipeline:
     classifier: ClassifierName
 
     def choose(self, X: Array, codes: Codes, candidates: list[dict[str, Any]], n_folds: int, seed: int) -> FoldChoice:
-        """The candidate and settings with the best mean score over folds of these rows; of equals, the first."""
+        """The candidate and settings with the best mean score over folds of these rows; the first one wins a tie."""
         settings = GRIDS[self.classifier]
         n_folds = min(n_folds, int(np.bincount(codes).min()))
         totals = np.zeros((len(candidates), len(settings)))
@@ -109,7 +109,7 @@ class _Pipeline:
         candidate: Mapping[str, Any],
         settings: Sequence[Settings],
     ) -> list[float]:
-        """Balanced accuracy on the hidden rows, by settings of the classifier, after one fit of the projection."""
+        """Balanced accuracy on the held-out rows for each classifier setting, from one fit of the projection."""
         model = fit(self.method, X[shown], codes[shown], **{**self.parameters, **candidate})
         Z, Z_hidden = model.transform(X[shown]), model.transform(X[hidden])
         classifiers = [train(self.classifier, Z, codes[shown], chosen) for chosen in settings]

@@ -1,4 +1,4 @@
-"""Visual separability: how well the classes can be told apart in a picture."""
+"""Visual separability: how well the classes can be distinguished in a picture."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Separability:
 def visual_separability(Z: npt.ArrayLike, y: npt.ArrayLike, *, folds: int = 5, seed: int = 0) -> Separability:
     """The paper's score of a picture: balanced accuracy of SVM with RBF kernel, KNN and KDE over folds of its points.
 
-    Z are rows (n, k) projected by a map that was found on all of them, labels included. So this tells how well the
-    picture separates what it shows, not how well it will do on new rows: `pipeline_score` tells that. Classifiers see
-    only the training part of each fold, with fixed settings (the first of their grids): nothing is chosen on test rows.
+    Z are rows (n, k) projected by a map that was fitted to all of them, labels included. So the score tells how well
+    the picture separates these rows, not how well it separates new ones: use `pipeline_score` for that. Classifiers are
+    trained on the training rows of each fold, with fixed settings (the first of their grids).
     """
     data = Labeled.check(Z, y)
     points = data.X.astype(np.float64, copy=False)

@@ -1,1 +1,1 @@
-"""The training data as the objective wants them: labeled rows, their moments, whitened coordinates."""
+"""The training data in the form that the objective needs: labeled rows, their moments, whitened coordinates."""

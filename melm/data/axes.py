@@ -1,4 +1,4 @@
-"""Axes of a linear map: which directions are widest, and which way they point."""
+"""Axes of a linear map: principal axes and the orientation of axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from melm.typing import Array
 
 
 def covariance(X: Array) -> Array:
-    """Of the rows about their mean, divided by their number; in row blocks, so that no centered copy is made."""
+    """The covariance of the rows, divided by their number; in row blocks, so that no centered copy is made."""
     n_rows, n_features = X.shape
     mean, total = X.mean(axis=0), np.zeros((n_features, n_features))
     for block in blocks(n_rows, n_features * 8):
@@ -26,13 +26,13 @@ def principal_axes(spread: Array, n_components: int) -> Array:
 
 
 def orient(V: Array) -> Array:
-    """V with each column pointing where its largest entry is positive: for maps that leave signs free."""
+    """V with the sign of each column set so that its largest entry is positive: for maps whose signs are arbitrary."""
     largest = V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])]
     oriented: Array = V * np.where(largest < 0, -1.0, 1.0)
     return oriented
 
 
 def align(V: Array, spread: Array) -> Array:
-    """V turned onto the principal axes of rows with this covariance: for maps that leave a rotation free."""
+    """V rotated to the principal axes of rows with this covariance: for maps that are unique up to a rotation."""
     rotation = np.linalg.eigh(V.T @ spread @ V)[1][:, ::-1]
     return orient(V @ rotation)

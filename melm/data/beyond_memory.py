@@ -1,4 +1,4 @@
-"""Which rows are beyond memory, and how they are opened: files, arrays that files are mapped to, and Dask."""
+"""Rows beyond memory, that is, larger than memory, and how they are opened: files, memory-mapped arrays, and Dask."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from melm.extras import check_extra
 
 
 def is_beyond_memory(X: Any) -> bool:
-    """Files by their path, datasets of pyarrow, large memory-mapped arrays, and arrays and data frames of Dask."""
+    """Whether X is a path of files, a pyarrow dataset, a large memory-mapped array, or a Dask array or DataFrame."""
     mapped = isinstance(X, np.memmap) and X.nbytes > SAMPLE_BYTES
     return mapped or isinstance(X, str | PathLike) or is_of(X, "pyarrow.dataset", "Dataset") or is_dask(X)
 
 
 def is_dask(X: Any) -> bool:
-    """An array or a data frame of Dask."""
+    """Whether X is an array or a DataFrame of Dask."""
     return is_of(X, "dask.array", "Array") or is_of(X, "dask.dataframe", "DataFrame")
 
 
 def is_of(X: Any, module: str, name: str) -> bool:
-    """Is it of a class of a library that is imported only where somebody uses it?"""
+    """Whether X is an instance of a class of an optional library, which is not imported for the check."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(X, getattr(loaded, name))
 
 
 def check_features(X: Any, n_features: int, feature_names: Sequence[str] | None) -> None:
-    """Are these rows of the features that a model was fitted to? Files and data frames are asked for their names."""
+    """Raise ValueError unless X has the features of the model, by name in files and DataFrames."""
     if is_of(X, "dask.array", "Array") or isinstance(X, np.memmap):
         if X.ndim != 2 or X.shape[1] != n_features:
             raise ValueError(f"X has the shape {X.shape}, expected {n_features} features.")
@@ -48,9 +48,9 @@ def check_features(X: Any, n_features: int, feature_names: Sequence[str] | None)
 
 
 def by_block(X: Any, function: Callable[[Any], npt.NDArray[Any]], n_columns: int | None, feature_names: Any) -> Any:
-    """What a function makes of rows: n_columns numbers of each row, or one thing where None. Of Dask, lazily.
+    """Apply a function to blocks of rows, lazily for Dask. It gives n_columns numbers a row, or one value if None.
 
-    Columns of files and data frames are taken by their names.
+    Columns of files and DataFrames are found by name.
     """
     if is_of(X, "dask.array", "Array"):
         whole = X.rechunk({1: -1})
@@ -78,7 +78,7 @@ def _spans(X: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
 
 
 def open_rows(X: Any, y: Any, seed: int) -> LabeledBlocks:
-    """Labeled rows beyond memory. `y` names the column of the labels, where X has named columns."""
+    """Open labeled rows beyond memory. `y` is the name of the column of labels if X has named columns."""
     if is_dask(X):
         from melm.data import dask_blocks
 

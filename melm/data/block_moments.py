@@ -1,4 +1,4 @@
-"""What a fit asks of rows in blocks before it begins: their moments by class, and a sample to hold in memory."""
+"""What a fit computes from rows in blocks before it begins: their moments by class, and a sample to keep in memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from melm.data.covariance import ClassMoments, CovarianceKind, shrinkage
 from melm.data.row_blocks import RowBlock, RowBlocks
 from melm.typing import Array
 
-SAMPLE_BYTES = 2**26  # of rows that are held in memory, to race and to judge on
+SAMPLE_BYTES = 2**26  # of the sample in memory, for races and for choices
 MAX_SCATTER = 2**25  # numbers in the covariances of all classes: 256 MiB
-MARGIN = 6  # standard deviations by which more rows are drawn than wanted, so that there are enough
+MARGIN = 6  # standard deviations by which more rows are drawn than needed, so that there are enough
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How many rows each class has, their sum, and the ends of each feature."""
+    """The number of rows of each class, their sum, and the range of each feature."""
 
     counts: npt.NDArray[np.int64]  # (C,)
     sums: Array  # (C, d)
@@ -38,7 +38,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows drawn by lot, in the order of their indices."""
+    """Randomly drawn rows, in the order of their indices. A row's lot is its random number; low ones are drawn."""
 
     rows: npt.NDArray[Any]  # (m, d)
     codes: npt.NDArray[np.int32]  # (m,)
@@ -54,7 +54,7 @@ class Drawn:
         )
 
     def lowest(self, wanted: npt.NDArray[np.int64]) -> Drawn:
-        """Of each class as many rows as wanted: those with the lowest lots, in their order."""
+        """The wanted number of rows of each class: those with the lowest lots, in the order of their indices."""
         kept = np.zeros(len(self.codes), dtype=bool)
         for code, n_wanted in enumerate(wanted):
             members = np.flatnonzero(self.codes == code)
@@ -72,7 +72,7 @@ class FeatureMoments:
 
     @property
     def shares(self) -> Array:
-        """Of the classes among all rows (C,)."""
+        """The shares of the classes among all rows (C,)."""
         shares: Array = self.counts / self.counts.sum()
         return shares
 
@@ -84,7 +84,7 @@ class FeatureMoments:
 
     @property
     def within(self) -> Array:
-        """The covariance inside the classes, each by its share (d, d)."""
+        """The within-class covariance, weighted by the shares of the classes (d, d)."""
         within: Array = np.tensordot(self.shares, self.covariances, 1)
         return within
 
@@ -98,7 +98,7 @@ class FeatureMoments:
 
 @dataclass(frozen=True)
 class BlockMoments:
-    """Moments of the classes of rows in blocks, as of standardized features, and a sample of the rows."""
+    """Moments of the classes of rows in blocks, for standardized features, and a sample of the rows."""
 
     extent: Extent
     center: Array  # (d,), the mean of all rows
@@ -109,7 +109,7 @@ class BlockMoments:
 
     @classmethod
     def of(cls, blocks: RowBlocks, n_classes: int, seed: int) -> BlockMoments:
-        """In three passes over the blocks."""
+        """Compute the moments in three passes over the blocks."""
         if n_classes * blocks.n_features**2 > MAX_SCATTER:
             raise ValueError(
                 f"{blocks.n_features} features in {n_classes} classes are too many for rows beyond memory: their "
@@ -138,7 +138,7 @@ class BlockMoments:
         return cls(extent, center, scale, scaled, fourth, second.drawn.lowest(wanted))
 
     def by_feature(self, *, standardized: bool) -> FeatureMoments:
-        """Mean and covariance of each class in all features as they come, or in those that vary, standardized."""
+        """Mean and covariance of each class, in all raw features or in the standardized features that vary."""
         counts, varying = self.extent.counts, self.varying
         means = self.extent.sums / counts[:, None]
         if standardized:
@@ -154,7 +154,7 @@ class BlockMoments:
         return self.scale > 0
 
     def by_class(self, kind: CovarianceKind, ridge: float) -> list[ClassMoments]:
-        """What each class contributes, in standardized features that vary."""
+        """The moments of each class, in the standardized features that vary."""
         moments = []
         factor = 1 / self.scale[self.varying]
         for count, total, empirical, fourth in zip(

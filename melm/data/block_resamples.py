@@ -1,6 +1,6 @@
-"""Folds, shuffled labels and bootstrap samples of rows in blocks, by lots that depend on a row's index only.
+"""Folds, permuted labels and bootstrap samples of rows in blocks, by random numbers that depend on a row's index only.
 
-Wherever a block is worked on, and however the rows are cut, a row has the same fate; nothing is gathered for it.
+The result for a row does not depend on the blocks or on where they are processed, and no rows have to be gathered.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from melm.data.row_blocks import A, RowBlock, RowBlocks
 from melm.plan import Bootstrap, Fold, Resamples, Shuffle
 from melm.typing import Array
 
-MOST_DRAWN = 20  # times that a row is in a bootstrap sample
+MOST_DRAWN = 20  # limit on how often a row is in a bootstrap sample
 
 
 @dataclass(frozen=True)
 class ResampledBlocks:
-    """The blocks of the rows that resamples leave, with the labels that they are given."""
+    """The blocks of resampled rows, with their labels."""
 
     blocks: RowBlocks
     resamples: Resamples
     shares: Array  # (C,), of the classes among all rows
-    holds_out: bool = False  # whether it is the rows that the last resample, a fold, holds out
+    holds_out: bool = False  # whether these are the held-out rows of the last resample, a fold
 
     @property
     def n_features(self) -> int:
@@ -53,10 +53,10 @@ def _of_resampled(
 def resample(
     block: RowBlock, resamples: Resamples, shares: Array, *, holds_out: bool = False
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
-    """Places of the rows that are left, perhaps several times, and their codes.
+    """Indices of the resampled rows, which may repeat, and their codes.
 
-    Shuffled labels are drawn by the shares of the classes. In a bootstrap sample, how often a row is drawn follows
-    Poisson's law, as it does where very many rows are drawn one by one.
+    Permuted labels are drawn by the shares of the classes. In a bootstrap sample, the count of a row has a Poisson
+    distribution, which is the limit for many rows that are drawn one by one.
     """
     rows, codes = np.arange(len(block.codes)), block.codes
     for place, step in enumerate(resamples):
@@ -75,14 +75,14 @@ def resample(
 
 
 def _salted(step: object, place: int) -> int:
-    """A seed for the lots of one resample, other than those of other kinds, of outer ones, and of the sample."""
+    """A seed for one resample that differs from those of other kinds, of outer resamples, and of the sample."""
     kinds = (Fold, Shuffle, Bootstrap)
     kind = next((number for number, kind in enumerate(kinds) if isinstance(step, kind)), len(kinds))
     return int(np.random.SeedSequence([getattr(step, "seed", 0), kind, place]).generate_state(1, np.uint64)[0])
 
 
 def _poisson() -> Array:
-    """How likely a row is drawn at most 0, 1, 2, ... times, where it is drawn once on average."""
+    """The cumulative Poisson distribution with mean 1: the probability of at most 0, 1, 2, ... draws of a row."""
     times = np.arange(1, MOST_DRAWN)
     ends: Array = np.cumsum(np.exp(-1) / np.concatenate([[1.0], np.cumprod(times, dtype=np.float64)]))
     return ends

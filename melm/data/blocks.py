@@ -1,4 +1,4 @@
-"""Row blocks: how arrays are worked through without a second copy of them."""
+"""Row blocks: arrays are processed piece by piece, without a second copy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
 
 
 def column_sums(rows: npt.NDArray[Any], weights: Array | None, block: slice) -> Array:
-    """Sum over rows, each as often as it counts; the weights are those of a block of all of them."""
+    """The weighted sum over rows. The weights are those of all rows, the rows those of a block."""
     sums: Array = rows.sum(axis=0, dtype=np.float64) if weights is None else weights[block] @ rows
     return sums
 
@@ -36,13 +36,13 @@ def times(A: npt.NDArray[Any], V: Array) -> Array:
 
 
 def divided(rows: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
-    """Rows that stand class after class as views of each class."""
+    """Views of each class, for rows that are sorted by class."""
     ends = np.cumsum(counts).tolist()
     return [rows[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
 def allot(counts: Sequence[int], n_rows: int) -> list[int]:
-    """How many of n_rows each class gets: the same, because classes weigh the same, but never more than it has."""
+    """The number of rows of each class in a sample of n_rows: equal, as classes weigh the same, or all its rows."""
     allotted = [0] * len(counts)
     left = n_rows
     for done, code in enumerate(sorted(range(len(counts)), key=lambda code: counts[code])):

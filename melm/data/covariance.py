@@ -1,4 +1,4 @@
-"""Covariance of a class: empirical, as in the paper, or shrunk by Ledoit and Wolf's rule; with a ridge if wanted."""
+"""Covariance of a class: empirical, as in the paper, or shrunk by Ledoit and Wolf's rule; optionally with a ridge."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CovarianceKind: TypeAlias = Literal["ledoit_wolf", "empirical"]
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """What one class contributes: its size, mean, and covariance as measured and as estimated."""
+    """The moments of one class: its size, mean, empirical covariance, and estimate of the covariance."""
 
-    n_rows: float  # the sum of their weights, where rows have weights
+    n_rows: float  # the sum of the weights if rows have weights
     mean: Array  # (d,)
     empirical: Array  # (d, d), divided by n_rows
     covariance: Array  # (d, d), the estimate that smooths the class:
@@ -35,9 +35,9 @@ def class_moments(
 ) -> ClassMoments:
     """Moments of one class in two passes over row blocks, so that no second copy of the rows is made.
 
-    `ridge` times the identity is added to the estimate: a class then looks as wide as if noise lay on every feature.
-    A row counts as often as its weight says, in Ledoit and Wolf's rule too. `n_features` says how many features there
-    are, where the rows are given in coordinates of the space that they span.
+    `ridge` times the identity is added to the estimate, as if every feature had additional noise. Weights are the
+    counts of rows, in Ledoit and Wolf's rule too. `n_features` is the number of features if the rows are given in
+    coordinates of the space that they span.
     """
     n_dimensions = rows.shape[1]
     n_rows = len(rows) if weights is None else float(weights.sum())
@@ -62,9 +62,9 @@ def class_moments(
 def shrinkage(empirical: Array, mean_fourth_power: float, n_rows: float, n_features: int) -> tuple[float, float]:
     """Ledoit-Wolf's optimal mixture: how much of the empirical covariance, and of the identity.
 
-    `mean_fourth_power` is the mean of |x - mean|^4: all that the rule needs of the rows beside their covariance, which
-    is why this stands here and not a call that would square a copy of them. The covariance may be that of coordinates
-    of the space that the rows span: traces are those of all `n_features`, and so is the shrinkage.
+    `mean_fourth_power` is the mean of |x - mean|^4. Besides the covariance, the rule needs nothing else of the rows;
+    scikit-learn's function would square a copy of them. The covariance may be that of coordinates of the space that the
+    rows span: its trace is that of all `n_features`, and so is the shrinkage.
     """
     level = np.trace(empirical) / n_features
     squares = float(np.square(empirical).sum())

@@ -1,4 +1,4 @@
-"""Rows of Dask: each block stays with the worker that has it, and only sums travel."""
+"""Rows of Dask: each block stays on the worker that holds it, and only sums are transferred."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from melm.plan import RowsLost
 A = TypeVar("A", bound=Addable)
 LOST = ("CommClosedError", "KilledWorker")  # of distributed, which need not be installed
 
-BUNDLES = 128  # blocks are worked on by several in one task where there are more than so many
+BUNDLES = 128  # with more blocks than this, a task processes several
 
 
 @dataclass(frozen=True)
 class DaskBlocks:
-    """Blocks that are persisted where Dask runs. A worker that dies takes blocks along, which Dask then makes again."""
+    """Blocks that are persisted on Dask's workers. If a worker dies, Dask computes its blocks again."""
 
-    bundles: Sequence[Delayed]  # each some blocks that follow each other: a power of two, but for the last
+    bundles: Sequence[Delayed]  # each of consecutive blocks: a power of two, except for the last
     n_features: int
 
     def total(self, function: Callable[..., A], *arguments: object) -> A:
-        """The sum over blocks of function(block, *arguments): the same tree as in memory, so the same bytes."""
+        """The sum over blocks of function(block, *arguments): in the same tree as in memory, so with equal bytes."""
         shared = delayed(arguments, pure=False, traverse=False) if arguments else ()
         parts = [delayed(_sum_of_bundle, pure=False)(function, bundle, shared) for bundle in self.bundles]
         while len(parts) > 1:
@@ -47,7 +47,7 @@ class DaskBlocks:
 
 @dataclass(frozen=True)
 class DaskRows:
-    """Labeled rows of Dask, with what their columns are called."""
+    """Labeled rows of Dask, with the names of their columns."""
 
     blocks: DaskBlocks
     classes: npt.NDArray[Any]  # (C,), labels in order
@@ -56,7 +56,7 @@ class DaskRows:
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Where Dask does not answer any more, the rows are lost."""
+    """Raise RowsLost if Dask no longer responds."""
     try:
         yield
     except (CancelledError, TimeoutError) as error:
@@ -68,12 +68,12 @@ def _answering() -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> str:
-    """What an error says first."""
+    """The first line of the message of an error, as a sentence."""
     return f"{(str(error) or type(error).__name__).splitlines()[0].rstrip('.')}."
 
 
 def read(X: Any, y: Any) -> DaskRows:
-    """The rows of an array or a data frame; y is an array or a series of as many, or names a column of the frame."""
+    """The rows of an array or a DataFrame. y is an array or a series of the same length, or the name of a column."""
     names = None
     if isinstance(X, dataframe.DataFrame):
         if isinstance(y, str):
@@ -83,19 +83,19 @@ def read(X: Any, y: Any) -> DaskRows:
         names = [str(name) for name in X.columns]
         other = [name for name, kind in zip(names, X.dtypes, strict=True) if not _is_number(kind)]
         if other:
-            raise ValueError(f"Features of rows beyond memory are numbers, which {other[0]!r} is not.")
+            raise ValueError(f"Features of rows beyond memory must be numeric; column {other[0]!r} is not.")
     elif X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions, expected 2: rows and features.")
     elif np.isnan(X.shape[1]):
-        raise ValueError("X does not know how many features it has; X.compute_chunk_sizes() finds it out.")
+        raise ValueError("The number of features of X is unknown; call X.compute_chunk_sizes() first.")
     elif not _is_number(X.dtype):
-        raise ValueError(f"X is of type {X.dtype}: features of rows beyond memory are numbers.")
+        raise ValueError(f"X is of type {X.dtype}; features of rows beyond memory must be numeric.")
     n_features = int(X.shape[1])
     if n_features == 0:
         raise ValueError("X has no features.")
     rows, labels = _parts(X), _parts(y)
     if len(rows) != len(labels):
-        raise ValueError(f"X has {len(rows)} blocks and y {len(labels)}: rows and labels must be cut alike.")
+        raise ValueError(f"X has {len(rows)} blocks and y {len(labels)}: rows and labels must have equal blocks.")
     checked = [
         delayed(_check, pure=False)(*both, names or n_features, number)
         for number, both in enumerate(zip(rows, labels, strict=True))
@@ -127,7 +127,7 @@ def read(X: Any, y: Any) -> DaskRows:
 
 
 def _parts(collection: Any) -> list[Delayed]:
-    """The blocks of rows of an array, a frame or a series."""
+    """The blocks of rows of an array, a DataFrame or a series."""
     if isinstance(collection, array.Array):
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
@@ -139,7 +139,7 @@ def _parts(collection: Any) -> list[Delayed]:
 
 
 def _check(X: Any, y: Any, expected: list[str] | int, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """One block of rows and labels; `expected` are the names of the columns, or how many there are."""
+    """Check one block of rows and labels; `expected` are the names of the columns, or their number."""
     if isinstance(expected, list):
         names = [str(name) for name in X.columns]
         if sorted(names) != sorted(expected):
@@ -160,7 +160,7 @@ def _check(X: Any, y: Any, expected: list[str] | int, number: int) -> tuple[npt.
         row, feature = np.argwhere(~np.isfinite(rows))[0].tolist()
         name = f"column {expected[feature]!r}" if isinstance(expected, list) else f"feature {feature}"
         raise ValueError(f"Row {row} of block {number} holds {rows[row, feature]} in {name}.")
-    if labels.dtype.kind == "O":  # text as pandas has it
+    if labels.dtype.kind == "O":  # text in pandas
         missing = [label is None or label != label or not isinstance(label, str | int) for label in labels.tolist()]
         labels = labels if any(missing) else np.array(labels.tolist(), dtype=labels.dtype if not len(labels) else None)
     else:

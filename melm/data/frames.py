@@ -1,4 +1,4 @@
-"""DataFrames of pandas, polars and pyarrow: which are matrices as they are, and how the others are read as tables."""
+"""DataFrames of pandas, polars and pyarrow: which are used as matrices, and how the others are read as tables."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ FRAMES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")
 
 
 def is_frame(X: object) -> bool:
-    """Is it a DataFrame of pandas or polars, or a table of pyarrow?"""
+    """Whether X is a DataFrame of pandas or polars, or a table of pyarrow."""
     return any(is_of(X, module, name) for module, name in FRAMES)
 
 
 def is_table(X: object, columns: Columns) -> bool:
-    """Do these rows go through the reader of tables? All others are a matrix, which is taken as it is."""
+    """Whether X is read as a table. Otherwise it is used as a matrix."""
     if columns is not None and columns != "auto" and not isinstance(columns, Mapping):
         raise ValueError(f"columns={columns!r} is not 'auto', None, or a mapping of roles by column.")
     if columns is None or (columns == "auto" and not is_frame(X)):
@@ -49,7 +49,7 @@ def is_table(X: object, columns: Columns) -> bool:
 def read_training(
     X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None, columns: Columns
 ) -> tuple[Labeled, dict[str, Proposal]]:
-    """Labeled rows from a DataFrame, and what each of its columns is for, with the reason."""
+    """Labeled rows from a DataFrame, and the role of each of its columns, with the reason."""
     table = _as_table(X)
     check_consistent_length(table.numbers, y)
     rows, y, weights = counted(np.arange(len(table)), y, sample_weight)
@@ -73,10 +73,10 @@ def read_training(
 
 
 def read_rows(X: Any, names: Sequence[str], encoder: Encoder | None, fitted: Sequence[str] | None) -> Array:
-    """The features of a model out of a DataFrame, whose columns are found by name.
+    """The features of a model from a DataFrame, whose columns are found by name.
 
-    `fitted` names all columns of the DataFrame to which the model was fitted, as far as that is known: others are
-    refused then, and ignored with a warning else.
+    `fitted` names all columns of the training DataFrame, if known. Other columns are refused then; without `fitted`,
+    they are ignored with a warning.
     """
     table = _as_table(X)
     extra = names_beyond(table.names, names if fitted is None else fitted)
@@ -99,12 +99,12 @@ def _open(X: Any) -> narwhals.DataFrame[Any]:
 
 
 def _is_matrix(X: Any) -> bool:
-    """Does every column hold numbers, and one in every row?"""
+    """Whether every column is numeric and without missing values."""
     import narwhals
 
     try:
         columns = list(_open(X).iter_columns())
-    except narwhals.exceptions.DuplicateError:  # whether that is an error is for scikit-learn to say
+    except narwhals.exceptions.DuplicateError:  # leave the check to scikit-learn
         return True
     return all(_is_of_numbers(column) for column in columns)
 
@@ -114,7 +114,7 @@ def _is_of_numbers(column: narwhals.Series[Any]) -> bool:
 
     if column.dtype == narwhals.Object:
         return all(isinstance(cell, float | int | np.number) and cell == cell for cell in column.to_list())
-    if column.dtype == narwhals.Unknown:  # sparse columns among others: what they are is for scikit-learn to say
+    if column.dtype == narwhals.Unknown:  # sparse columns among others: leave the check to scikit-learn
         return True
     if not column.dtype.is_numeric() and column.dtype != narwhals.Boolean:
         return False
@@ -146,7 +146,7 @@ def _of_column(name: str | None, detail: str, fix: str | None) -> str:
 
 
 def _categories(X: Any) -> dict[str, str]:
-    """Columns that the DataFrame itself calls categories: whatever their values are, they are no numbers."""
+    """Columns with a categorical type in the DataFrame: they are not numbers, whatever their values."""
     import narwhals
 
     kinds = _open(X).schema.items()
@@ -164,17 +164,17 @@ def _given(columns: Columns, names: Sequence[str]) -> dict[str, str]:
 
 
 def _written_numbers(table: Table, columns: Iterable[Column]) -> Iterable[tuple[str, Array]]:
-    """Columns of numbers that are written as text, or that hold nothing."""
+    """Numeric columns that are stored as text, or that are empty."""
     for column in columns:
         if isinstance(column, NumberColumn) and column.name in table.names and table.is_text(column.name):
             try:
                 yield column.name, table.read_as_number(column.name)
-            except ValueError:  # find_columns names it
+            except ValueError:  # find_columns reports it
                 continue
 
 
 def _wording(problems: Sequence[Problem]) -> str:
-    """What is wrong, with what would mend it as far as that is a role."""
+    """The problems in words, with fixes as far as these are roles."""
     sentences = []
     for problem in problems:
         fixes = [str(fix) for fix in problem.fixes if fix.parameter == "columns"]

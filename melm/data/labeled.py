@@ -1,4 +1,4 @@
-"""The door: labeled data and options are checked here, once, with errors that name what is wrong."""
+"""Labeled data. Data and options are validated here, once, with errors that name what is wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT_BYTES = 2**28  # of prepared rows
 
 @dataclass(frozen=True)
 class Tables:
-    """Rows by true class and predicted class."""
+    """Confusion matrices: rows by true class and predicted class."""
 
     counts: npt.NDArray[np.intp]  # (C, C)
     weighed: Array  # (C, C), the same by weight
@@ -35,7 +35,7 @@ class Tables:
     def of(
         cls, codes: npt.NDArray[Any], predicted: npt.NDArray[np.intp], n_classes: int, weights: Array | None = None
     ) -> Self:
-        """Of rows with these codes."""
+        """The confusion matrices of rows with these codes."""
         counts, weighed = np.zeros((n_classes, n_classes), dtype=np.intp), np.zeros((n_classes, n_classes))
         np.add.at(counts, (codes, predicted), 1)
         np.add.at(weighed, (codes, predicted), 1 if weights is None else weights)
@@ -46,7 +46,7 @@ class Tables:
 
     @property
     def balanced_accuracy(self) -> float:
-        """Mean over the classes that there are of the share of their rows, by weight, that was recognized."""
+        """Mean recall over the classes that have rows, by weight."""
         totals = self.weighed.sum(axis=1)
         there = totals > 0
         return float(np.mean(np.diag(self.weighed)[there] / totals[there]))
@@ -54,10 +54,10 @@ class Tables:
 
 @dataclass
 class Labeled:
-    """Labeled rows, with what was prepared from them and from resamples of them.
+    """Labeled rows, with a cache of what was prepared from them and from resamples of them.
 
-    Rows of a table with gaps or categories are encoded by what their training rows tell: X is the encoding by all rows,
-    and each fold has its own.
+    Rows of a table with missing values or categories are encoded with parameters learned from training rows: X is the
+    encoding learned from all rows, and each fold has its own.
     """
 
     X: Matrix  # (n, d), float64 or float32; sparse as CSR
@@ -65,8 +65,8 @@ class Labeled:
     classes: npt.NDArray[Any]  # (C,), labels in order
     feature_names: list[str] | None = None
     groups: npt.NDArray[Any] | None = None  # (n,): rows of one group are never divided between folds
-    table: Table | None = None  # where X is an encoding of it
-    id_name: str | None = None  # of the column that names the rows, which is no feature
+    table: Table | None = None  # if X is an encoding of it
+    id_name: str | None = None  # of the column of row ids, which is not a feature
     weights: Array | None = None  # (n,), how often each row counts, above zero; None where each counts once
     permute_labels: int | None = None  # the seed by which the codes were permuted
     _prepared: OrderedDict[tuple[Resamples, CovarianceKind, float, int | None], PreparedRows] = field(
@@ -83,7 +83,7 @@ class Labeled:
         feature_names: list[str] | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Labeled:
-        """Labeled rows from what a user gave. A row of weight zero is no row."""
+        """Validate the input of a user as labeled rows. Rows of weight zero are dropped."""
         checked = canonical(
             check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2, input_name="X")
         )
@@ -101,7 +101,7 @@ class Labeled:
         id_name: str | None = None,
         weights: npt.ArrayLike | None = None,
     ) -> Labeled:
-        """Labeled rows from the feature columns of a table. One without gaps and categories is a matrix as it is."""
+        """Labeled rows from the feature columns of a table, encoded if it has missing values or categories."""
         rows, y, checked = counted(np.arange(len(table)), y, weights)
         if len(rows) < len(table):
             table, groups = table.take(rows), None if groups is None else groups[rows]
@@ -115,12 +115,12 @@ class Labeled:
         return data
 
     def permuted(self, seed: int) -> Labeled:
-        """The same rows with their labels permuted. The last one asked for is kept, with what was prepared from it."""
+        """The same rows with permuted labels. The last permutation is cached, with what was prepared from it."""
         if self._permuted is None or self._permuted.permute_labels != seed:
             codes = np.random.default_rng(seed).permutation(self.codes)
             encoders: dict[Resamples, Encoder] = {}
             if self.table is not None:
-                encoders[()] = self._encoders[()]  # of all rows; those of folds follow the labels
+                encoders[()] = self._encoders[()]  # that of all rows; those of folds depend on the labels
             self._permuted = replace(
                 self, codes=codes, permute_labels=seed, _prepared=OrderedDict(), _encoders=encoders, _permuted=None
             )
@@ -128,36 +128,36 @@ class Labeled:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.X.shape[0])
 
     @property
     def for_choices(self) -> Resamples:
-        """What comes before the inner folds on which choices are judged: nothing, where all rows are in memory."""
+        """The resamples that precede the inner folds of choices: none if all rows are in memory."""
         return ()
 
     def select(self, resamples: Resamples) -> Selection:
-        """The rows that the resamples leave for training."""
+        """The training rows of the resamples."""
         return select(resamples, self.codes, self.groups)
 
     def hold_out(self, resamples: Resamples) -> Selection:
-        """The rows that the last resample, a fold, holds out."""
+        """The held-out rows of the last resample, a fold."""
         return hold_out(resamples, self.codes, self.groups)
 
     def row_numbers(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """Which of the rows that the user gave these are."""
+        """The numbers of these rows in the input of the user."""
         return rows
 
     def tabulate(self, resamples: Resamples, predict: Callable[[Matrix], npt.NDArray[np.intp]]) -> Tables:
-        """The rows that the last resample holds out by their class and by the one that is predicted."""
+        """The confusion matrices of the held-out rows of the last resample."""
         X, codes = self.held_out(resamples)
         return Tables.of(codes, predict(X), len(self.classes), self.held_out_weights(resamples))
 
     def encoder(self, resamples: Resamples = ()) -> Encoder | None:
-        """What encodes the rows for a fit on resamples; None where rows are taken as they are.
+        """The encoder of the rows for a fit on resamples; None if rows are not encoded.
 
-        It has seen what the innermost fold leaves for training. Rows drawn anew and shuffled labels hold nothing out,
-        and need no encoder of their own.
+        It is learned from the training rows of the innermost fold. Bootstrap samples and permuted labels have no
+        held-out rows, and need no encoder of their own.
         """
         if self.table is None:
             return None
@@ -168,26 +168,26 @@ class Labeled:
         return self._encoders[seen]
 
     def names(self, resamples: Resamples = ()) -> list[str] | None:
-        """The features of a fit on resamples."""
+        """The names of the features of a fit on resamples."""
         encoder = self.encoder(resamples)
         return self.feature_names if encoder is None else encoder.features
 
     def training(
         self, resamples: Resamples, encoded_for: Resamples | None = None
     ) -> tuple[Matrix, npt.NDArray[np.intp]]:
-        """Rows and codes that the resamples leave for training, encoded for a fit on them unless another is named."""
+        """Training rows of the resamples and their codes, encoded for a fit on them unless `encoded_for` is given."""
         if not resamples:
             return self.X, self.codes
         chosen = self._chosen(resamples)
         return self._rows(chosen.rows, resamples if encoded_for is None else encoded_for), chosen.codes
 
     def held_out(self, resamples: Resamples) -> tuple[Matrix, npt.NDArray[np.intp]]:
-        """Rows and codes that the last resample, a fold, holds out, encoded for the fit on the others."""
+        """Held-out rows of the last resample, a fold, and their codes, encoded for the fit on the training rows."""
         chosen = self.hold_out(resamples)
         return self._rows(chosen.rows, resamples), chosen.codes
 
     def held_out_weights(self, resamples: Resamples) -> Array | None:
-        """How often the rows count that the last resample holds out; None where each counts once."""
+        """The weights of the held-out rows of the last resample; None if each row counts once."""
         return None if self.weights is None else self.weights[self.hold_out(resamples).rows]
 
     def _chosen(self, resamples: Resamples) -> Selection:
@@ -205,7 +205,7 @@ class Labeled:
     def _prepare(
         self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int | None
     ) -> PreparedRows:
-        """The prepared rows that the resamples leave. Rows that need no encoding of their own are not copied."""
+        """The prepared training rows of the resamples. Rows that need no encoding of their own are not copied."""
         if n_kept is not None:
             return self._screen(covariance, resamples, ridge, n_kept)
         if resamples and self.encoder(resamples) is self.encoder():
@@ -218,7 +218,7 @@ class Labeled:
         return PreparedRows.prepare(X, codes, len(self.classes), covariance, ridge, weights=weights)
 
     def _screen(self, covariance: CovarianceKind, resamples: Resamples, ridge: float, n_kept: int) -> PreparedRows:
-        """The rows of the features that separate the classes best one by one, as these rows show them."""
+        """The prepared rows with only the features that separate the classes best on their own, in these rows."""
         everything = self.prepare(covariance, resamples, ridge)
         kept = np.zeros(len(everything.rows.scale), dtype=bool)
         kept[np.argsort(-everything.separations(), kind="stable")[:n_kept]] = True
@@ -230,9 +230,9 @@ class Labeled:
     def prepare(
         self, covariance: CovarianceKind, resamples: Resamples = (), ridge: float = 0.0, n_kept: int | None = None
     ) -> PreparedRows:
-        """The prepared rows that the resamples leave, prepared once and kept while memory allows.
+        """The prepared training rows of the resamples, prepared once and cached while memory allows.
 
-        `n_kept` features stand for all where it is given: those that separate the classes best one by one.
+        If `n_kept` is given, only so many features are used: those that separate the classes best on their own.
         """
         key = (resamples, covariance, ridge, n_kept)
         if key not in self._prepared:
@@ -244,24 +244,24 @@ class Labeled:
 
     @property
     def spread(self) -> Spread:
-        """Covariance of the features over all rows, which everything prepared from all rows share."""
+        """Covariance of the features over all rows, shared by everything that is prepared from all rows."""
         return self._whole.spread
 
     @property
     def separations(self) -> Array:
-        """Of each feature alone, the share of its variance over all rows that lies between the class means (d,)."""
+        """For each feature, the share of its variance over all rows that lies between the class means (d,)."""
         return self._whole.separations()
 
     @property
     def _whole(self) -> PreparedRows:
-        """All rows and features: what is prepared already, if there is something."""
+        """All rows and features prepared, from the cache if possible."""
         kinds = [(kind, ridge) for resamples, kind, ridge, n_kept in self._prepared if not resamples and n_kept is None]
         kind, ridge = kinds[0] if kinds else ("empirical", 0.0)
         return self.prepare(kind, (), ridge)
 
 
 def check_labels(y: npt.ArrayLike, weights: Array | None = None) -> tuple[npt.NDArray[np.intp], npt.NDArray[Any]]:
-    """Codes 0..C-1 of the labels, and the labels themselves in order. One row that counts twice is two rows."""
+    """Codes 0..C-1 of the labels, and the distinct labels in order. A row of weight two counts as two rows."""
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -275,7 +275,7 @@ def check_labels(y: npt.ArrayLike, weights: Array | None = None) -> tuple[npt.ND
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Array | None:
-    """How often each row counts (n,); None where each counts once."""
+    """Validate the weights of the rows (n,); None if each counts once."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -293,7 +293,7 @@ def check_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Array | N
 def counted(
     X: npt.NDArray[Any], y: npt.ArrayLike, sample_weight: npt.ArrayLike | None
 ) -> tuple[npt.NDArray[Any], npt.ArrayLike, Array | None]:
-    """Rows that count, their labels, and how often each does: a row of weight zero is no row."""
+    """The rows with a weight above zero, their labels and their weights."""
     weights = check_weights(sample_weight, X.shape[0])
     if weights is None or weights.all():
         return X, y, weights
@@ -303,27 +303,27 @@ def counted(
 
 
 def check_option(name: str, value: object, allowed: Sequence[str]) -> None:
-    """A choice among words."""
+    """Raise ValueError unless the value is one of the allowed words."""
     if value not in allowed:
         raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
 
 
 def check_whole(name: str, value: object, least: int) -> int:
-    """A whole number with a lower bound."""
+    """The value as a whole number; raises ValueError if it is none or too small."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least:
         return int(value)
     raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
 
 
 def check_positive(name: str, value: object) -> float:
-    """A finite number above zero."""
+    """The value as a finite number above zero; raises ValueError if it is none."""
     if _is_number(value) and 0 < float(value) < np.inf:
         return float(value)
     raise ValueError(f"{name}={value!r} must be a finite number above 0.")
 
 
 def check_not_negative(name: str, value: object) -> float:
-    """A finite number, zero or more."""
+    """The value as a finite number, zero or more; raises ValueError if it is none."""
     if _is_number(value) and 0 <= float(value) < np.inf:
         return float(value)
     raise ValueError(f"{name}={value!r} must be a finite number, 0 or more.")
@@ -334,7 +334,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def check_components(n_components: object, n_features: int) -> int:
-    """k, between 1 and the number of features."""
+    """The number of components; raises ValueError unless it is between 1 and the number of features."""
     k = check_whole("n_components", n_components, 1)
     if k > n_features:
         raise ValueError(f"n_components={k} is larger than the number of features, {n_features}.")

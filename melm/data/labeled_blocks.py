@@ -1,4 +1,4 @@
-"""Labeled rows beyond memory, for a fit: a sample of them, and the blocks of all."""
+"""Labeled rows beyond memory: a sample of them in memory, and the blocks of all rows."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from melm.data.row_blocks import RowBlock, RowBlocks
 from melm.plan import NothingFitted, Resamples, Sampled, Selection
 from melm.typing import Array, Matrix
 
-SAMPLE_ROWS = 40_000  # on which choices are judged
+SAMPLE_ROWS = 40_000  # on which choices are made
 KEPT_MOMENTS = 3  # of resamples, each with its sample
 
 
 @dataclass
 class LabeledBlocks(Labeled):
-    """The rows X and codes are a sample. Fits and their scores are of all rows; what is `Sampled` is of the sample.
+    """X and codes are a sample of the rows. Fits and their scores use all rows, except on `Sampled` resamples.
 
-    Folds, shuffled labels and bootstrap samples go by lots that depend on a row's index, here as in the blocks.
+    Folds, permuted labels and bootstrap samples use random numbers that depend on a row's index, in sample and blocks.
     """
 
     blocks: RowBlocks = field(kw_only=True)
@@ -38,7 +38,7 @@ class LabeledBlocks(Labeled):
 
     @classmethod
     def of(cls, blocks: RowBlocks, classes: npt.NDArray[Any], feature_names: list[str] | None, seed: int) -> Self:
-        """Reads all blocks, three times."""
+        """Read the sample and the moments from the blocks, in three passes."""
         moments = BlockMoments.of(blocks, len(classes), seed)
         counts = moments.extent.counts.tolist()
         if min(counts) < 2:
@@ -50,39 +50,39 @@ class LabeledBlocks(Labeled):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are in all blocks."""
+        """The number of rows in all blocks."""
         return int(self.moments.extent.counts.sum())
 
     @property
     def fingerprint(self) -> bytes:
-        """The same for the same rows in the same blocks, and hardly for others."""
+        """A digest that is equal for equal rows in equal blocks, and almost certainly differs for others."""
         extent = self.moments.extent
         return b"".join(part.tobytes() for part in (extent.counts, extent.sums, extent.low, extent.high))
 
     @property
     def for_choices(self) -> Resamples:
-        """Choices are judged on the sample."""
+        """Choices are made on the sample."""
         return (Sampled(),)
 
     def select(self, resamples: Resamples) -> Selection:
-        """The rows of the sample that the resamples leave for training."""
+        """The training rows of the resamples that are in the sample."""
         return self._select(resamples, holds_out=False)
 
     def hold_out(self, resamples: Resamples) -> Selection:
-        """The rows of the sample that the last resample, a fold, holds out."""
+        """The held-out rows of the last resample, a fold, that are in the sample."""
         return self._select(resamples, holds_out=True)
 
     def row_numbers(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """Which of all rows these rows of the sample are."""
+        """The numbers of these rows of the sample among all rows."""
         return self.index[rows].astype(np.intp)
 
     def tabulate(self, resamples: Resamples, predict: Callable[[Matrix], npt.NDArray[np.intp]]) -> Tables:
-        """The rows that the last resample holds out, of all blocks, by their class and by the one that is predicted."""
+        """The confusion matrices of the held-out rows of the last resample, in all blocks."""
         held_out = ResampledBlocks(self.blocks, resamples, self._shares, holds_out=True)
         return held_out.total(_tabulate, predict, len(self.classes))
 
     def moments_of(self, resamples: Resamples) -> BlockMoments:
-        """The moments of the rows that resamples leave in all blocks. The last few are kept."""
+        """The moments of the training rows of the resamples, in all blocks. The last few are cached."""
         if not resamples:
             return self.moments
         if resamples not in self._moments:

@@ -10,10 +10,10 @@ UNRELATED = 1e-10  # covariance with the classes, relative to the widest feature
 
 
 def partial_least_squares(X: Array, indicators: Array, n_components: int, weights: Array | None = None) -> Array:
-    """Directions W (d, <= k), each after what the ones before explain is taken out: regression by NIPALS.
+    """Directions W (d, <= k), each after subtracting what the previous ones explain: regression by NIPALS.
 
-    Columns of X (n, d) are centered; indicators (n, C) tell the class of each row. There are fewer directions where
-    what is left of the features does not vary with the classes.
+    Columns of X (n, d) are centered; indicators (n, C) give the class of each row. There are fewer directions if the
+    remainder of the features does not vary with the classes.
     """
     shares = np.full(len(X), 1 / len(X)) if weights is None else weights / weights.sum()
     indicators = indicators - shares @ indicators

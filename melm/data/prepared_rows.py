@@ -1,4 +1,4 @@
-"""What all starts and all widths of one fit share: the rows, standardized, and the whitened coordinates."""
+"""What all starts and all kernel widths of a fit share: the standardized rows and the whitened coordinates."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from melm.data.spread import Spread
 from melm.data.whitening import FLOOR, Whitening, lift, whiten
 from melm.typing import Array, Matrix
 
-MOST_ROUNDED = 1e3  # norm of a projection of standardized features, up to which rounded ones are good to five digits
+MOST_ROUNDED = 1e3  # norm of a projection of standardized features up to which float32 is accurate to five digits
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """What rows and features that are both many were reduced to, and the shares of the variance that this keeps."""
+    """The reduction of many rows with many features to some directions, and the shares of variance that it keeps."""
 
     n_directions: int
     within: float  # share of the variance inside the classes
-    between: float  # of that between their means
+    between: float  # share of the variance between their means
 
     @classmethod
     def of(
         cls, rows: StandardizedRows, moments: Sequence[ClassMoments], codes: npt.NDArray[np.intp], total: Array
     ) -> Reduction | None:
-        """None where nothing was lost. All variances are those of standardized features."""
+        """The reduction; None if nothing was lost. All variances are those of standardized features."""
         if rows.space is None or rows.space.is_whole:
             return None
         shares, between = np.array(rows.sizes) / sum(rows.sizes), 0.0
@@ -47,7 +47,7 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Everything:
-    """All rows, where one has only a sample of them in memory."""
+    """All rows, if only a sample of them is in memory."""
 
     blocks: RowBlocks
     counts: list[int]  # rows of each class
@@ -55,13 +55,13 @@ class Everything:
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """A labeled data set, ready for projections to be tried on it."""
+    """A labeled dataset, prepared for the evaluation of projections."""
 
     rows: StandardizedRows
     whitening: Whitening
     spread: Spread  # of all rows together
-    reduction: Reduction | None = None  # where not all directions were kept
-    everything: Everything | None = None  # where `rows` are a sample
+    reduction: Reduction | None = None  # if not all directions were kept
+    everything: Everything | None = None  # if `rows` are a sample
 
     @classmethod
     def prepare(
@@ -75,10 +75,10 @@ class PreparedRows:
         weights: Array | None = None,
         kept: npt.NDArray[np.bool_] | None = None,
     ) -> PreparedRows:
-        """Rows of X, or those chosen, with class codes 0..n_classes-1, and the covariance that smooths the classes.
+        """Prepare rows of X, or the chosen ones, with class codes 0..n_classes-1 and the covariance of this kind.
 
-        `weights` say how often each row of X counts: above zero, for a row that counts never is to be left out.
-        Features that are not `kept` (d,) are left out as well, and get zeros in every projection.
+        `weights` are the counts of the rows of X, above zero: leave out rows that do not count. Features that are not
+        `kept` (d,) are left out, and have zeros in every projection.
         """
         rows = StandardizedRows.standardize(X, codes, n_classes, chosen, weights, kept)
         moments = [
@@ -94,7 +94,7 @@ class PreparedRows:
     def of_blocks(
         cls, blocks: RowBlocks, moments: BlockMoments, kind: CovarianceKind, ridge: float = 0.0
     ) -> PreparedRows:
-        """The same of rows beyond memory: whitening and spread are those of all rows."""
+        """Prepare rows beyond memory: whitening and spread are those of all rows."""
         by_class = moments.by_class(kind, ridge)
         drawn, varying = moments.drawn, moments.varying
         sampled = []
@@ -113,7 +113,7 @@ class PreparedRows:
 
     @property
     def in_memory(self) -> PreparedRows:
-        """The rows that are in memory: itself, where all are."""
+        """The prepared rows that are in memory: itself if all are."""
         return self if self.everything is None else replace(self, everything=None)
 
     @property
@@ -123,22 +123,22 @@ class PreparedRows:
 
     @property
     def sizes(self) -> list[float]:
-        """The sum of the weights of each class: its number of rows, where each counts once."""
+        """The sum of the weights of each class: its number of rows if each counts once."""
         return self.rows.sizes if self.everything is None else [float(count) for count in self.everything.counts]
 
     @property
     def nbytes(self) -> int:
-        """Memory that it holds beside the rows that were given."""
+        """Memory in use, without the given rows."""
         own = [self.rows.together, self.spread.total, self.whitening.to_features, self.whitening.covariances]
-        return 2 * sum(array.nbytes for array in own)  # whitening both ways, and rows that a basis is made of
+        return 2 * sum(array.nbytes for array in own)  # both ways of the whitening, and rows behind a basis
 
     def reweighted(self, weights: Sequence[Array], kind: CovarianceKind, ridge: float = 0.0) -> PreparedRows:
-        """The same rows in the same coordinates, counted otherwise: those of weight zero are held out.
+        """The same rows in the same coordinates with other weights. Rows of weight zero are held out.
 
-        `weights` are in the order of `rows.by_class`, and each class keeps a row. At an equal projection the divergence
-        is that of what is prepared from the rows that are left (but for a class without spread, which is floored in
-        these coordinates). `spread` stays that of all rows; in a row space so do the scales of the features, because
-        to divide by others would lead out of it.
+        `weights` are in the order of `rows.by_class`, and each class keeps a row. For a given projection, the
+        divergence is that of newly prepared rows without those of weight zero, except for a class without spread, which
+        is floored in these coordinates. `spread` stays that of all rows. In a row space, so do the scales of the
+        features, because dividing by other scales would lead out of it.
         """
         everything, counts = self.rows.together.astype(np.float64, copy=False), np.concatenate(weights)
         center = counts @ everything / counts.sum()
@@ -147,7 +147,7 @@ class PreparedRows:
             spread = np.sqrt(counts @ np.square(everything - center) / counts.sum())
             varying = np.ptp(everything[counts > 0], axis=0) > 0
         n_features = None if self.rows.space is None else self.rows.n_varying
-        scaled = self.whitening.to_features[varying] * spread[varying, None]  # shrinkage and ridge are in own spreads
+        scaled = self.whitening.to_features[varying] * spread[varying, None]  # shrinkage and ridge use this spread
         moments = [
             class_moments((block[:, varying] - center[varying]) / spread[varying], kind, ridge, own, n_features)
             for block, own in zip(self.rows.by_class, weights, strict=True)
@@ -163,7 +163,7 @@ class PreparedRows:
         return replace(self, rows=replace(self.rows, weights=list(weights)), whitening=whitening)
 
     def rounded(self) -> PreparedRows:
-        """The same to some digits less, which is quicker; itself where small differences of features count for much."""
+        """The same in float32, which is faster; itself if small differences of features matter too much for that."""
         to_features = self.whitening.to_features
         largest = np.sqrt(np.abs(to_features).sum(axis=0).max() * np.abs(to_features).sum(axis=1).max())
         if self.everything is not None or largest > MOST_ROUNDED:
@@ -185,12 +185,12 @@ class PreparedRows:
         return self.whitening.from_features @ self.rows.from_features(V)
 
     def separations(self) -> Array:
-        """Of each feature alone, the share of its variance that lies between the class means (d,)."""
+        """For each feature, the share of its variance that lies between the class means (d,)."""
         means = [share @ block for share, block in zip(self.rows.shares, self.rows.by_class, strict=True)]
         sizes = np.array(self.rows.sizes) / sum(self.rows.sizes)
         shares: Array = np.square(self.rows.embed(np.stack(means).T)) @ sizes
         return shares
 
     def canonical(self, V_white: Array) -> Array:
-        """The orthonormal projection of the features that stands for the subspace of V_white."""
+        """The canonical orthonormal projection of the features for the subspace of V_white."""
         return canonical(self.to_features(V_white), self.spread.of)

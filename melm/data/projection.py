@@ -1,4 +1,4 @@
-"""Orthonormal projections, and one fixed representative of each subspace."""
+"""Orthonormal projections, and a canonical basis of each subspace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def orthonormalize(V: Array) -> Array:
 
 
 def canonical(V: Array, spread: Callable[[Array], Array]) -> Array:
-    """The orthonormal basis of V's column space that every equal subspace shares.
+    """The canonical orthonormal basis of the column space of V: equal subspaces have equal bases.
 
     Axes are the principal axes of the projected data, widest first, and each points where its largest entry is
     positive. `spread` gives the covariance (k, k) of the rows in a projection.
@@ -33,9 +33,9 @@ def canonical(V: Array, spread: Callable[[Array], Array]) -> Array:
 
 
 def _qr(V: Array) -> Array:
-    """The orthonormal factor of V, its rows treated from the largest to the smallest.
+    """The orthonormal factor of V, with its rows sorted from the largest to the smallest.
 
-    That order keeps the relative accuracy of small rows, which belong to features of a large scale and weigh as much.
+    This order keeps the relative accuracy of small rows, which belong to features of a large scale and matter as much.
     """
     order = np.argsort(-np.abs(V).max(axis=1), kind="stable")
     Q = np.empty_like(V)

@@ -1,7 +1,7 @@
-"""Rows in blocks, for data that are larger than memory: sums over blocks, in an order that is always the same.
+"""Rows in blocks, for data that are larger than memory: sums over blocks, always in the same order.
 
-Whatever a fit asks of all its rows is a sum over blocks of what a function makes of one block. The blocks are added up
-in pairs, the pairs in pairs, and so on, so that equal blocks give equal bytes wherever each of them was worked on.
+All that a fit needs of its rows is a sum over blocks of a function of one block. The blocks are added up in pairs, the
+pairs in pairs, and so on, so that equal blocks give equal bytes wherever each of them is processed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ BLOCK_BYTES = 2**24  # of rows as float64: a block is some tens of thousands of 
 
 
 class Addable(Protocol):
-    """What can be added up."""
+    """A type whose values can be added up."""
 
     def __add__(self, other: Self, /) -> Self: ...
 
 
 A = TypeVar("A", bound=Addable)
-Watch: TypeAlias = Callable[[int | None], object]  # is told how many rows more have passed, and None when all have
+Watch: TypeAlias = Callable[[int | None], object]  # called with the rows of each processed block; None at the end
 
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Some rows with the codes of their classes."""
+    """A block of rows with the codes of their classes."""
 
     X: npt.NDArray[Any]  # (m, d), float64 or float32
     codes: npt.NDArray[np.int32]  # (m,)
@@ -37,7 +37,7 @@ class RowBlock:
 
     @classmethod
     def consecutive(cls, X: npt.NDArray[Any], codes: npt.NDArray[np.int32], first: int) -> RowBlock:
-        """Rows that follow each other."""
+        """A block of consecutive rows."""
         return cls(X, codes, np.arange(first, first + len(codes), dtype=np.uint64))
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> RowBlock:
@@ -45,13 +45,13 @@ class RowBlock:
         return RowBlock(self.X[chosen], self.codes[chosen], self.index[chosen])
 
     def uniform(self, seed: int) -> npt.NDArray[np.float64]:
-        """A number in [0, 1) for each row, which depends on the seed and on the row's index only (m,)."""
+        """A random number in [0, 1) for each row, which depends on the seed and on the row's index only (m,)."""
         bits = _mix(self.index ^ _mix(np.array([seed % 2**63], dtype=np.uint64)))
         return np.asarray((bits >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
 
 class RowBlocks(Protocol):
-    """Labeled rows, a block at a time, wherever they are."""
+    """Labeled rows that are processed block by block, wherever they are."""
 
     @property
     def n_features(self) -> int: ...
@@ -62,7 +62,7 @@ class RowBlocks(Protocol):
 
 @dataclass(frozen=True)
 class ArrayBlocks:
-    """Blocks of an array in memory, or of one that a file is mapped to."""
+    """Blocks of an array in memory, or of a memory-mapped one."""
 
     X: npt.NDArray[Any]  # (n, d)
     codes: npt.NDArray[np.int32]  # (n,)
@@ -86,10 +86,10 @@ class ArrayBlocks:
 
 @dataclass(frozen=True)
 class FileBlocks:
-    """Blocks of rows in a file of numbers, read one at a time: no more of it is in memory than one block."""
+    """Blocks of rows in a file of numbers, read one at a time: only one block is in memory."""
 
     rows: Path  # n * d numbers
-    labels: Path  # n numbers, each the place of a row's code in `recode`
+    labels: Path  # n numbers, the index in `recode` of each row's code
     dtype: np.dtype[Any]
     n_features: int
     recode: npt.NDArray[np.int32]
@@ -110,7 +110,7 @@ class FileBlocks:
 
 @dataclass(frozen=True)
 class WatchedBlocks:
-    """Blocks that are worked on in this process, while somebody looks on."""
+    """Blocks that are processed in this process, with progress reported to `watch`."""
 
     blocks: RowBlocks
     watch: Watch
@@ -133,22 +133,22 @@ class WatchedBlocks:
 
 
 def unwatched(_: int | None) -> None:
-    """Where nobody looks on."""
+    """Report no progress."""
 
 
 def block_rows(n_features: int) -> int:
-    """Rows of a block: a power of two, about BLOCK_BYTES."""
+    """The number of rows of a block: a power of two, about BLOCK_BYTES."""
     return int(2 ** np.clip(np.log2(BLOCK_BYTES / (8 * n_features)) // 1, 10, 16))
 
 
 def block_sizes(n_rows: int, n_features: int) -> list[int]:
-    """How so many rows are cut into blocks."""
+    """The number of rows of each block."""
     size = block_rows(n_features)
     return [min(size, n_rows - begin) for begin in range(0, n_rows, size)]
 
 
 def add_in_pairs(parts: Iterator[A]) -> A:
-    """The sum of some parts: neighbors are added up, then neighbors of these. Holds a few parts at a time."""
+    """The sum of parts: neighbors are added up, then neighbors of these. Only a few parts are held at a time."""
     held: list[tuple[int, A]] = []  # sums of 2^level parts, the largest first
     for part in parts:
         level = 0

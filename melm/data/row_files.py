@@ -27,7 +27,7 @@ FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "i
 
 @dataclass(frozen=True)
 class FileRows:
-    """Labeled rows of files, with what their columns are called."""
+    """Labeled rows of files, with the names of their columns."""
 
     blocks: FileBlocks
     classes: npt.NDArray[Any]  # (C,), labels in order
@@ -37,14 +37,14 @@ class FileRows:
 def open_dataset(
     path: str | PathLike[str], target: str | None = None, delimiter: str = ",", decimal: str = "."
 ) -> pa.dataset.Dataset:
-    """A file, or a folder of files of one kind, as a dataset of Arrow. How cells are written is asked of CSV only."""
+    """Open a file, or a folder of files of one format, as an Arrow dataset. Delimiter and decimal mark are for CSV."""
     path = Path(path)
     if not path.exists():
         raise ValueError(f"{path} does not exist.")
     files = sorted(file for file in path.rglob("*") if file.suffix in FORMATS) if path.is_dir() else [path]
     kinds = {FORMATS.get(file.suffix) for file in files}
     if len(kinds) != 1 or None in kinds:
-        raise ValueError(f"{path} holds no rows that are known: files of one kind are wanted, {', '.join(FORMATS)}.")
+        raise ValueError(f"{path} cannot be read: expected a file, or files of one format, among {', '.join(FORMATS)}.")
     try:
         names, kind = [str(file) for file in files], kinds.pop()
         if kind != "csv":
@@ -63,7 +63,7 @@ def _csv(delimiter: str, decimal: str, kinds: dict[str, pa.DataType]) -> pa.data
 
 
 def read(dataset: pa.dataset.Dataset, target: str, left_out: Sequence[str] = (), watch: Watch = unwatched) -> FileRows:
-    """The rows of a dataset, read once. Features are all columns but the target and those that are left out."""
+    """Read the rows of a dataset once. Features are all columns except the target and those in `left_out`."""
     names = _features(dataset.schema, target, left_out)
     folder = Path(mkdtemp(prefix="melm-rows-"))
     try:
@@ -71,17 +71,17 @@ def read(dataset: pa.dataset.Dataset, target: str, left_out: Sequence[str] = (),
     except BaseException:
         rmtree(folder, ignore_errors=True)
         raise
-    finalize(blocks, rmtree, folder, ignore_errors=True)  # the copy lives as long as somebody has its blocks
+    finalize(blocks, rmtree, folder, ignore_errors=True)  # the copy is removed with the last reference to its blocks
     return FileRows(blocks, classes, names)
 
 
 def _copy(
     dataset: pa.dataset.Dataset, names: list[str], target: str, folder: Path, watch: Watch
 ) -> tuple[FileBlocks, npt.NDArray[Any]]:
-    """Features and labels as two files of numbers, and the labels that there are."""
+    """Copy features and labels to two files of numbers. Returns also the distinct labels."""
     dtype = _common_type([dataset.schema.field(name).type for name in names])
     rows, labels = folder / "rows", folder / "labels"
-    places: dict[Any, int] = {}  # of each label, in the order in which they were met
+    places: dict[Any, int] = {}  # of each label, in order of appearance
     n_rows = 0
     with rows.open("wb") as to_rows, labels.open("wb") as to_labels:
         for batch in _batches(dataset, [*names, target]):
@@ -103,7 +103,7 @@ def _copy(
 
 
 def read_features(dataset: pa.dataset.Dataset, features: Sequence[str]) -> Iterator[npt.NDArray[Any]]:
-    """The features of the rows of a dataset, some rows at a time."""
+    """The features of a dataset, in batches of rows."""
     first = 0
     _check_columns(dataset.schema, features)
     for batch in _batches(dataset, list(features)):
@@ -133,7 +133,7 @@ def _check_columns(schema: pa.Schema, names: Sequence[str]) -> None:
     other = [name for name in names if not _is_number(schema.field(name).type)]
     if other:
         kinds = ", ".join(f"{name!r} ({schema.field(name).type})" for name in other[:5])
-        raise ValueError(f"Features of rows beyond memory are numbers, which these columns are not: {kinds}.")
+        raise ValueError(f"Features of rows beyond memory must be numeric; these columns are not: {kinds}.")
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -146,7 +146,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _common_type(kinds: Sequence[pa.DataType]) -> type[np.float32] | type[np.float64]:
-    """float32 where no column needs more."""
+    """float32 if no column needs more, else float64."""
     small = (pa.float32(), pa.float16(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16(), pa.bool_())
     return np.float32 if all(kind in small for kind in kinds) else np.float64
 
@@ -154,7 +154,7 @@ def _common_type(kinds: Sequence[pa.DataType]) -> type[np.float32] | type[np.flo
 def _batches(dataset: pa.dataset.Dataset, columns: list[str]) -> Iterator[pa.RecordBatch]:
     options = {"batch_size": BATCH_ROWS, "batch_readahead": READ_AHEAD, "fragment_readahead": 1}
     if isinstance(getattr(dataset, "format", None), pa.dataset.ParquetFileFormat):
-        # A row group is read as it is decoded, and never held whole.
+        # Row groups are decoded as a stream, and never held in memory as a whole.
         buffered = pa.dataset.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
         options["fragment_scan_options"] = buffered
     try:
@@ -178,7 +178,7 @@ def _places(column: pa.Array, target: str, first: int, places: dict[Any, int]) -
     if column.null_count:
         row = first + pc.index(column.is_null(), True).as_py()
         raise ValueError(f"Row {row} has no label in column {target!r}.")
-    # A dictionary may name labels that no row has.
+    # A dictionary may have labels that no row has.
     plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
     encoded = plain.dictionary_encode()
     labels = encoded.dictionary.to_pylist()

@@ -1,11 +1,11 @@
 """Rows with many features, in coordinates of the space that they span.
 
-A direction outside of it has no variance at all, so a projection loses nothing there: this is exact. The basis Q (d, r)
-is kept as what it is made of, Q = X^T W for the rows X (n, d), so that nothing of size d is stored beside the rows, and
-no d x d matrix is ever formed.
+Directions outside of it have no variance, so a projection loses nothing without them: this is exact. The basis Q (d, r)
+is stored as its factors, Q = X^T W for the rows X (n, d), so that nothing of size d is stored besides the rows, and no
+d x d matrix is ever formed.
 
-Where rows and features are both too many for that, Q has a stated number of directions: those of the class means, and
-the leading ones of the rows, by a randomized range finder (Halko, Martinsson and Tropp 2011).
+If rows and features are both too many for that, Q has a fixed number of directions: those of the class means, and the
+leading ones of the rows, by a randomized range finder (Halko, Martinsson and Tropp 2011).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy.typing as npt
 from melm.data.taken import ScaledRows, is_sparse
 from melm.typing import Array, Matrix
 
-EXACT = 2_000  # rows or features up to which matrices of their squares are formed
-RANK = 500  # directions that are kept beyond
-ITERATIONS = 2  # of the range finder: each sharpens the leading directions
+EXACT = 2_000  # rows or features up to which matrices of their squared number are formed
+RANK = 500  # directions that are kept with more
+ITERATIONS = 2  # of the range finder: each improves the leading directions
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class RowSpace:
 
     @staticmethod
     def needed(X: Matrix, n_rows: int, n_features: int) -> bool:
-        """Are these rows better taken in coordinates of their row space? Sparse ones always: features would fill up."""
+        """Whether to use coordinates of the row space. Always for sparse rows, as centered features would be dense."""
         return is_sparse(X) or n_features > n_rows or min(n_rows, n_features) > EXACT
 
     @classmethod
     def of(cls, matrix: ScaledRows, codes: npt.NDArray[np.intp] | None = None) -> RowSpace:
-        """The whole row space where that can be had. Of a part of it, the means by class codes are inside."""
+        """The whole row space if it is small enough. Otherwise a part of it, which contains the class means."""
         n_rows, n_features = len(matrix), int(np.count_nonzero(matrix.factor))
         if n_rows <= min(EXACT, n_features):
             return cls._of_gram(matrix, n_features)
@@ -47,19 +47,19 @@ class RowSpace:
 
     @classmethod
     def _of_gram(cls, matrix: ScaledRows, n_features: int) -> RowSpace:
-        """By the eigenvectors of the Gram matrix of the rows."""
+        """Compute the basis by the eigenvectors of the Gram matrix of the rows."""
         squares, axes = _axes(matrix.gram(), n_features)
         lengths = np.sqrt(squares)
         return cls(matrix, axes / lengths, axes * lengths)
 
     @classmethod
     def _of_range(cls, matrix: ScaledRows, rank: int, codes: npt.NDArray[np.intp] | None, n_features: int) -> RowSpace:
-        """By the rank directions that products of the Gram matrix with random vectors lead to."""
+        """Compute a basis of `rank` directions by products of the Gram matrix with random vectors."""
         found: Array = np.random.default_rng(0).standard_normal((len(matrix), rank))
         for _ in range(ITERATIONS):
             found = np.linalg.qr(matrix.times_gram(found))[0]
         if codes is not None and rank < n_features:
-            classes = np.eye(int(codes.max()) + 1)[codes][:, 1:]  # all together they would add up to no direction
+            classes = np.eye(int(codes.max()) + 1)[codes][:, 1:]  # all together would be linearly dependent
             found = np.linalg.qr(np.hstack([classes - classes.mean(axis=0), found])[:, :rank])[0]
         product = matrix.times_gram(found)
         squares, axes = _axes(found.T @ product, max(len(matrix), n_features))
@@ -76,13 +76,13 @@ class RowSpace:
         return inside
 
     def basis(self, features: npt.NDArray[np.intp]) -> Array:
-        """The rows of Q that belong to some features."""
+        """The rows of Q for these features."""
         some: Array = self.matrix.columns(features).T @ self.weights
         return some
 
 
 def _axes(gram: Array, n_features: int) -> tuple[Array, Array]:
-    """Eigenvalues, largest first, and eigenvectors of a Gram matrix. Those that are rounding errors are dropped."""
+    """Eigenvalues, largest first, and eigenvectors of a Gram matrix, without those that are only rounding errors."""
     squares, axes = np.linalg.eigh((gram + gram.T) / 2)
     spread = squares > max(len(axes), n_features) * np.finfo(float).eps * squares[-1]
     return squares[spread][::-1], axes[:, spread][:, ::-1]

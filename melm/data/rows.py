@@ -1,4 +1,4 @@
-"""The training rows as the objective wants them: sorted by class, centered, each feature divided by its spread."""
+"""The training rows in the form that the objective needs: sorted by class, and standardized."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from melm.typing import Array, Matrix
 
 @dataclass(frozen=True)
 class StandardizedRows:
-    """Standardized rows by class. Constant features are left out: nothing can be learned from them.
+    """Standardized rows by class, without constant features.
 
-    Coordinates are the varying features; where these are more than the rows, an orthonormal basis of the row space.
+    Coordinates are the varying features or, if these are more than the rows, an orthonormal basis of the row space.
     """
 
-    together: npt.NDArray[Any]  # (n, r), class after class; float32 where the data was
+    together: npt.NDArray[Any]  # (n, r), class after class; float32 if the data are
     counts: list[int]  # rows of each class
     center: Array  # (d,)
     scale: Array  # (d,), zero for constant features
-    varying: npt.NDArray[np.bool_]  # (d,), and not left out by a screening
+    varying: npt.NDArray[np.bool_]  # (d,), False also for features left out by screening
     weights: list[Array] | None = None  # C of (n_c,), how often each row counts; None where each counts once
-    space: RowSpace | None = None  # where the coordinates are not the features
+    space: RowSpace | None = None  # if the coordinates are not the features
     is_rounded: bool = False  # whether products are made in float32
 
     @classmethod
@@ -41,7 +41,7 @@ class StandardizedRows:
         weights: Array | None = None,
         kept: npt.NDArray[np.bool_] | None = None,
     ) -> StandardizedRows:
-        """Sort the rows of X, or those chosen, by class code and standardize them: the one copy that a fit makes.
+        """Sort the rows of X, or the chosen ones, by class code and standardize them: the only copy that a fit makes.
 
         `weights` (above zero) are those of the rows of X. Features that are not `kept` are left out like constant ones.
         """
@@ -70,26 +70,26 @@ class StandardizedRows:
 
     @property
     def sizes(self) -> list[float]:
-        """The sum of the weights of each class: its number of rows, where each counts once."""
+        """The sum of the weights of each class: its number of rows if each counts once."""
         if self.weights is None:
             return [float(count) for count in self.counts]
         return [float(weights.sum()) for weights in self.weights]
 
     @property
     def shares(self) -> list[Array]:
-        """What each row adds to the mean over its class: C of (n_c,), adding up to 1."""
+        """The weight of each row in the mean of its class: C of (n_c,), adding up to 1."""
         if self.weights is None:
             return equal_shares(self.by_class)
         return [weights / weights.sum() for weights in self.weights]
 
     @property
     def is_sparse(self) -> bool:
-        """Were the rows given as a sparse matrix?"""
+        """Whether the rows were given as a sparse matrix."""
         return self.space is not None and not isinstance(self.space.matrix.taken, Taken)
 
     @property
     def n_varying(self) -> int:
-        """Features that are not constant."""
+        """The number of features that are not constant."""
         return int(self.varying.sum())
 
     def project(self, V: Array) -> list[Array]:
@@ -100,7 +100,7 @@ class StandardizedRows:
         return divided(Z, self.counts)
 
     def place(self, X: Matrix, projection: Array) -> Array:
-        """Where a projection of the features (d, k) puts rows that were not fitted (m, k)."""
+        """The positions (m, k) of new rows by a projection of the features (d, k)."""
         return Taken.of(X).project(projection, self.center)
 
     def pull_back(self, dZ: Array) -> Array:
@@ -111,7 +111,7 @@ class StandardizedRows:
         return total
 
     def rounded(self) -> StandardizedRows:
-        """The same rows as float32, and products with them in float32: to some six digits, in half the time."""
+        """The same rows and products with them in float32: about six digits, in half the time."""
         return replace(self, together=self.together.astype(np.float32, copy=False), is_rounded=True)
 
     def _exact(self, block: slice) -> npt.NDArray[Any]:
@@ -134,7 +134,7 @@ class StandardizedRows:
         return self.scale[:, None] * self.embed(gradient)
 
     def embed(self, V: Array) -> Array:
-        """What is given in these coordinates, as values of standardized features (d, k); constant ones get zero."""
+        """Vectors in these coordinates, converted to standardized features (d, k); constant features are zero."""
         if self.space is not None:
             return self.space.to_features(V)
         embedded = np.zeros((len(self.scale), V.shape[1]))
@@ -153,10 +153,10 @@ class StandardizedRows:
 
 
 def equal_shares(rows: Sequence[npt.NDArray[Any]]) -> list[Array]:
-    """Shares of the rows of each class where each counts once: views of one number, which take no memory."""
+    """Shares of the rows of each class if each counts once: views of one number, which take no memory."""
     return [np.broadcast_to(1 / len(block), len(block)) for block in rows]
 
 
 def _size(rows: npt.NDArray[Any]) -> tuple[int, int]:
-    """How many, and bytes of one as float64."""
+    """The number of rows, and the bytes of one as float64."""
     return len(rows), rows.shape[1] * 8

@@ -1,4 +1,4 @@
-"""Rows taken from a matrix, dense or sparse, all or some; never copied but block by block, and never made dense."""
+"""All or some rows of a dense or sparse matrix. They are copied only block by block, and never converted to dense."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from melm.data.blocks import blocks, column_sums
 from melm.tables import sparse
 from melm.typing import Array, Matrix
 
-BETWEEN_BYTES = 2**25  # of what lies between two products, which are done for some columns at a time
+BETWEEN_BYTES = 2**25  # of the intermediate result of two products, which are computed for some columns at a time
 
 
 def is_sparse(X: Matrix) -> bool:
-    """Is it a sparse matrix or array of scipy?"""
+    """Whether X is a sparse matrix or array of SciPy."""
     return bool(issparse(X))
 
 
 def canonical(X: Matrix) -> Matrix:
-    """A matrix as it is; a sparse one as CSR with every cell once, which is a copy only where it was not."""
+    """A dense matrix unchanged, or a sparse one as CSR without duplicate cells, copied only if necessary."""
     return csr_array(sparse.canonical(X)) if is_sparse(X) else X
 
 
 @dataclass(frozen=True)
 class Taken:
-    """All rows of X or those chosen."""
+    """All rows of X, or the chosen ones."""
 
     X: npt.NDArray[Any]  # (n, d)
     chosen: npt.NDArray[np.intp] | None = None
 
     @staticmethod
     def of(X: Matrix, chosen: npt.NDArray[np.intp] | None = None) -> Taken | TakenSparse:
-        """Rows of either kind of matrix."""
+        """Rows of a dense or sparse matrix."""
         if not is_sparse(X):
             return Taken(X, chosen)
         return TakenSparse(X if chosen is None else X[chosen])
@@ -56,7 +56,7 @@ class Taken:
         return self.X[:, index] if self.chosen is None else self.X[:, index][self.chosen]
 
     def slices(self) -> Iterator[slice]:
-        """The rows one after the other, some together."""
+        """Slices of the rows, block by block."""
         return blocks(len(self), self.n_features * 8)
 
     def span(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -103,7 +103,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class TakenSparse:
-    """The rows of a sparse matrix. To subtract an offset would fill it, so products are corrected for it instead."""
+    """The rows of a sparse matrix. Subtracting an offset would make it dense, so products are corrected for it."""
 
     X: Matrix  # (n, d), each cell at most once
 
@@ -160,7 +160,7 @@ class TakenSparse:
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """The rows (x - offset) * factor as a linear map: products with them, and no copy of them."""
+    """The rows (x - offset) * factor as a linear map: products with them, without a copy."""
 
     taken: Taken | TakenSparse
     offset: Array  # (d,)
@@ -168,7 +168,7 @@ class ScaledRows:
 
     @classmethod
     def standardize(cls, taken: Taken | TakenSparse, weights: Array | None = None) -> ScaledRows:
-        """Each feature about its mean, in units of its standard deviation; rows count by their weights (n,)."""
+        """Standardize each feature to mean 0 and standard deviation 1; rows count by their weights (n,)."""
         low, high = taken.span()
         varying = high > low
         if not varying.any():
@@ -181,7 +181,7 @@ class ScaledRows:
 
     @classmethod
     def center(cls, taken: Taken | TakenSparse) -> ScaledRows:
-        """Each feature about its mean."""
+        """Center each feature at its mean."""
         return cls(taken, taken.moments()[0], np.ones(taken.n_features))
 
     def __len__(self) -> int:
@@ -210,7 +210,7 @@ class ScaledRows:
         return self.taken.gram(self.offset, self.factor)
 
     def times_gram(self, A: Array) -> Array:
-        """What the Gram matrix makes of A (n, m), without that matrix."""
+        """The product of the Gram matrix with A (n, m), without forming that matrix."""
         product = np.empty((len(self), A.shape[1]))
         together = max(1, BETWEEN_BYTES // (8 * len(self.factor)))
         for begin in range(0, A.shape[1], together):

@@ -1,6 +1,6 @@
 """Coordinates in which the pooled within-class covariance is the identity.
 
-A change of coordinates, not of the objective: the class covariances are estimated before and carried along.
+This changes the coordinates, not the objective: the class covariances are estimated before and transformed as well.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from melm.data.covariance import ClassMoments
 from melm.typing import Array
 
-FLOOR = 1e-8  # smallest spread of a class, relative to the pooled one, and of that to the total
+FLOOR = 1e-8  # smallest spread of a class relative to the pooled one, and of the pooled one relative to the total
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,18 @@ class Whitening:
     from_features: Array  # (r, d): V_white = from_features @ V, for V up to directions without any variance
     covariances: Array  # (C, r, r), of the classes in whitened coordinates
     means: Array  # (C, r)
-    floored: tuple[bool, ...]  # per class: was its covariance lifted to the floor somewhere?
-    # (C, 2): the covariances as sums of so much of the rows' own and of to_features^T to_features; None where lifted.
+    floored: tuple[bool, ...]  # per class: whether its covariance was raised to the floor in some direction
+    # (C, 2): factors of the empirical covariance and of to_features^T to_features in the covariances; None if raised.
     mixture: Array | None = None
 
 
 def whiten(moments: Sequence[ClassMoments]) -> Whitening:
     """Whitening from the moments of the classes.
 
-    Only directions without any total variance are dropped. One without variance inside the classes may be a perfect
-    feature, so its spread is floored instead. The rotation that whitening leaves free is fixed by the covariance of the
-    first class and its sign by that class's mean: the coordinates do not depend on an affine map of the features.
+    Only directions without any total variance are dropped. A direction without variance inside the classes may separate
+    them perfectly, so its spread is floored instead. Whitening is unique up to a rotation, which is fixed by the
+    covariance of the first class, and its signs by the mean of that class, so that the coordinates are invariant to
+    affine maps of the features.
     """
     n_rows = sum(m.n_rows for m in moments)
     shares = np.array([m.n_rows / n_rows for m in moments])
@@ -54,7 +55,7 @@ def whiten(moments: Sequence[ClassMoments]) -> Whitening:
     rotation = np.linalg.eigh(forward.T @ moments[0].covariance @ forward)[1][:, ::-1]
     rotation = rotation * np.where((centered[0] @ forward) @ rotation < 0, -1.0, 1.0)
     forward = forward @ rotation
-    # Where no class has any spread, all get what the pooled one was given; elsewhere each is lifted on its own.
+    # Where no class has any spread, all get the floor of the pooled one; elsewhere each is raised on its own.
     given = (to_within @ rotation).T @ (lifted_within - measured_within) @ (to_within @ rotation)
     lifted = [lift(forward.T @ m.covariance @ forward + given, FLOOR) for m in moments]
     return Whitening(
@@ -75,7 +76,7 @@ def _whiten_matrix(covariance: Array) -> tuple[Array, Array]:
 
 
 def _is_above(covariance: Array, floor: float) -> bool:
-    """Are all spreads above the floor? At a small part of what it costs to know them."""
+    """Whether all spreads are above the floor, at a small part of the cost of computing them."""
     try:
         np.linalg.cholesky(covariance - floor * np.eye(len(covariance)))
     except np.linalg.LinAlgError:

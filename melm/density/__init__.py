@@ -1,4 +1,4 @@
-"""Kernel density estimates of the projected classes, and the classifier that they make."""
+"""Kernel density estimates of the projected classes, and the classifier by these densities."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ GRID_COMPONENTS = 3  # beyond, grids grow faster than pairs
 class ClassDensities:
     """f_c(z) = mean over the class's rows z_i of N(z - z_i; 0, S_c), with class priors.
 
-    Few rows and few queries are summed exactly. Where that would take long, the bulk of each density comes from a grid
-    of frequencies and the tails, which a grid does not resolve, from the rows near them.
+    With few rows and few queries, kernels are summed exactly. Otherwise the bulk of each density comes from a grid of
+    frequencies, and the tails, which a grid does not resolve, from the rows near them.
     """
 
     rows: list[Array]  # C of (n_c, k)
     smoothing: Array  # (C, k, k)
     priors: Array  # (C,)
-    weights: list[Array] | None = None  # C of (n_c,), each adding up to 1; None where rows weigh the same
+    weights: list[Array] | None = None  # C of (n_c,), each adding up to 1; None for equal weights
     narrowing: float = 1.0  # of all kernels, where tails are heavy
 
     def log_densities(self, Z: Array, should_stop: ShouldStop = never) -> Array:
-        """log f_c at each row of Z: (n, C). Raises `Stopped` soon after it is told to stop."""
+        """log f_c at each row of Z: (n, C). Raises `Stopped` soon after `should_stop` returns True."""
         if len(Z) * sum(map(len, self.rows)) <= FEW_PAIRS:
             return self._together.log_densities(Z)
         return np.column_stack([estimate.log_density(Z, should_stop) for estimate in self._estimates])
@@ -55,7 +55,7 @@ class ClassDensities:
         return mixture
 
     def thin(self, code: int, n_rows: int) -> Array:
-        """So many rows of a class, or as many as there are, evenly taken from all of them by their weight."""
+        """At most n_rows rows of a class, taken evenly by their weight."""
         rows, n_taken = self.rows[code], min(len(self.rows[code]), max(n_rows, 1))
         if self.weights is None:
             taken: Array = rows[np.linspace(0, len(rows) - 1, n_taken).astype(np.intp)]
@@ -65,7 +65,7 @@ class ClassDensities:
         return taken
 
     def leave_one_out(self, members: list[npt.NDArray[np.intp]]) -> tuple[npt.NDArray[np.intp], Array]:
-        """Own class and log posteriors of chosen training rows, each judged without itself.
+        """True class and leave-one-out log posteriors of chosen training rows.
 
         `members` are indices into the rows of each class.
         """
@@ -78,7 +78,7 @@ class ClassDensities:
         )
 
     def leave_out(self, rows: list[Array], weights: list[Array]) -> tuple[npt.NDArray[np.intp], Array]:
-        """The same of rows (C of (m_c, k)) that are among those the densities were made of, with these weights."""
+        """The same for rows (C of (m_c, k)) that are among those of the densities, with these weights."""
         codes, joined = [], []
         for code, (Z, weight) in enumerate(zip(rows, weights, strict=True)):
             logs, S = self.log_densities(Z), self.smoothing[code]
@@ -93,7 +93,7 @@ class ClassDensities:
 
     @property
     def n_bytes(self) -> int:
-        """What the densities take in memory now, with all that was prepared for predictions."""
+        """The current memory of the densities, with all that was prepared for predictions."""
         own = int(sum(rows.nbytes for rows in self.rows))
         estimates: list[_Estimate] = self.__dict__.get("_estimates", [])
         grids: list[Bulk | None] = [estimate.__dict__.get("_bulk") for estimate in estimates]
@@ -101,7 +101,7 @@ class ClassDensities:
 
     @cached_property
     def _estimates(self) -> list[_Estimate]:
-        """Prepared once: for a single row this costs more than the density itself."""
+        """Prepared once, because this costs more than the density of a single row."""
         weights: Sequence[Array | None] = self.weights or [None] * len(self.rows)
         return [
             _Estimate(Kernels.prepare(rows, S, share), min(MAX_POINTS, MAX_POINTS_IN_ALL // len(self.rows)))
@@ -126,7 +126,7 @@ class ClassDensities:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """The density of one class, by the cheaper way."""
+    """The density of one class, computed in the cheaper way."""
 
     kernels: Kernels
     max_points: int  # of its grid

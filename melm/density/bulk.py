@@ -1,7 +1,8 @@
 """The bulk of one class's density by frequencies: its cost grows with rows plus queries, not with their product.
 
-The characteristic function of the rows, damped by the kernel's, is held on a regular grid (`melm.objective.potential`),
-and a non-uniform FFT brings it back at the queries. Its error is absolute, so the tails are left to others.
+The characteristic function of the rows, times that of the kernel, is stored on a regular grid
+(`melm.objective.potential`), and a non-uniform FFT evaluates the density at the queries. Its error is absolute, so the
+tails are computed in another way.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Bulk:
         return np.where(density > self.resolution, density, 0.0)
 
     def _by_frequencies(self, Q: Array) -> Array:
-        """Of the rows on the grid, at the queries within its period; beyond, there is nothing of them."""
+        """The density of the rows on the grid at queries within its period; beyond it, zero."""
         reached = np.flatnonzero((np.abs(Q - self.center) * self.step <= np.pi).all(axis=1))
         basis, shift = np.diag(self.step), self.center * self.step
         transform = Nonuniform(Q[reached], basis, shift, self.modes, self.tolerance)

@@ -1,7 +1,7 @@
-"""Densities of very many rows, held by fewer: rows that share a small cell are replaced by their mean.
+"""Compaction of densities with very many rows: rows that share a small cell are replaced by their mean.
 
-A kernel hardly sees where inside a small part of its width a row lies, and in dense places the errors of many rows
-cancel. Rows that have a cell to themselves, as in the tails, stay exactly where they are.
+Cells are small relative to the kernel width, so positions within a cell hardly matter, and in dense regions the errors
+of many rows cancel. Rows that are alone in their cell, as in the tails, are kept exactly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CELL = 0.4  # side of a cell in kernel widths: changes log densities by about 4e
 
 
 def compact(densities: ClassDensities) -> ClassDensities:
-    """The densities by fewer, weighted rows; themselves where they are small, or where that would not halve them."""
+    """The densities with fewer, weighted rows; unchanged if they are small, or if that would not halve them."""
     n_bytes = sum(rows.nbytes for rows in densities.rows)
     if n_bytes <= COMPACT_BYTES or densities.smoothing.shape[1] > GRID_COMPONENTS:
         return densities
@@ -35,7 +35,7 @@ def compact(densities: ClassDensities) -> ClassDensities:
 
 
 def merge_blocks(blocks: RowBlocks, projection: Array, offset: Array, S: Array) -> list[tuple[Array, Array]]:
-    """The same of rows beyond memory: means of occupied cells by class, and the share of the rows that each holds."""
+    """The same for rows beyond memory: means of occupied cells by class, and the share of the rows in each."""
     bases = np.stack([whitening_basis(smoothing) for smoothing in S]) / CELL
     cells = blocks.total(_cells_of_block, projection, offset, bases)
     return [(own.sums / own.counts[:, None], own.counts / own.counts.sum()) for own in cells.by_class]
@@ -43,7 +43,7 @@ def merge_blocks(blocks: RowBlocks, projection: Array, offset: Array, S: Array) 
 
 @dataclass(frozen=True)
 class GridCells:
-    """Rows of one class by the cell in which they lie."""
+    """Rows of one class, summed by cell."""
 
     places: npt.NDArray[np.int64]  # (m, k), each once
     counts: Array  # (m,)
@@ -51,7 +51,7 @@ class GridCells:
 
     @classmethod
     def of(cls, places: npt.NDArray[np.int64], counts: Array, sums: Array) -> GridCells:
-        """Those with equal places are one."""
+        """Merge cells with equal places."""
         if len(places) == 0:
             return cls(places, counts, sums)
         order = np.lexsort(places.T)
@@ -85,7 +85,7 @@ def _cells_of_block(block: RowBlock, projection: Array, offset: Array, bases: Ar
 
 
 def _merge(rows: Array, S: Array, shares: Array) -> tuple[Array, Array]:
-    """Means of the rows of each occupied cell, and the share of the rows that it holds."""
+    """Means of the rows in each occupied cell, and the share of the rows in it."""
     places = np.floor(rows @ whitening_basis(S) / CELL).astype(np.int64)
     cells = GridCells.of(places, shares, shares[:, None] * rows)
     return cells.sums / cells.counts[:, None], cells.counts

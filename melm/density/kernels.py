@@ -16,9 +16,9 @@ from melm.plan import Stopped
 from melm.typing import Array, ShouldStop, never
 
 BLOCK_PAIRS = 2**17  # distances held at once: a megabyte
-FARTHEST = 1e300  # squared distances end here, so that even the farthest query has finite log densities
-NEGLIGIBLE = 1e-10  # share of a density that the rows left out may hold
-LEAF_ROWS = 64  # of the tree of rows: half the memory of the smaller leaves that are usual, and built sooner
+FARTHEST = 1e300  # squared distances are clipped to this, so that log densities are finite however far a query lies
+NEGLIGIBLE = 1e-10  # largest share of a density in the rows that are left out
+LEAF_ROWS = 64  # of the tree of rows: half the memory of the usual, smaller leaves, and faster to build
 CELL = 4.0  # side of the cells, in kernel widths, whose queries share the rows near them
 
 
@@ -28,7 +28,7 @@ class Kernels:
 
     basis: Array  # (k, k)
     rows: Array  # (n_c, k), whitened
-    weights: Array | None  # (n_c,), adding up to 1; None where all are equal
+    weights: Array | None  # (n_c,), adding up to 1; None for equal weights
     log_normalization: float
 
     @classmethod
@@ -45,10 +45,10 @@ class Kernels:
         return result
 
     def log_density_by_near_rows(self, Q: Array, should_stop: ShouldStop = never) -> Array:
-        """The same over the rows near each query only: fast where queries lie beside the rows, not among them."""
+        """The same over the rows near each query only: fast for queries in the tails, with few rows near them."""
         result = np.empty(len(Q))
         for members, center in _cells(Q):
-            # Rows beyond reach of every query of the cell add less than NEGLIGIBLE to what the nearest one gives.
+            # Rows out of reach of every query in the cell add less than NEGLIGIBLE to the kernel of the nearest row.
             radius = float(np.sqrt(np.square(Q[members] - center).sum(axis=1).max()))
             nearest = float(self._tree.query(center)[0]) + radius
             reach = np.hypot(nearest, np.sqrt(-2 * np.log(NEGLIGIBLE * self._smallest_weight))) + radius
@@ -87,7 +87,7 @@ def _log_sums(Q: Array, rows: Array, weights: Array | None, should_stop: ShouldS
 
 
 def _cells(Q: Array) -> Iterator[tuple[npt.NDArray[np.intp], Array]]:
-    """Queries by cell of a lattice: their indices, and a point in their midst."""
+    """Queries by cell of a lattice: their indices, and the center of their extent."""
     cells = np.floor(Q / CELL)
     order = np.lexsort(cells.T)
     cells = cells[order]

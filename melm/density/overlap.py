@@ -1,7 +1,7 @@
-"""How much the class densities overlap in the projection: figures that do not depend on its scale.
+"""The overlap of the class densities in the projection: two measures that do not depend on its scale.
 
-Both come from the densities on a regular lattice, which one FFT gives from their characteristic functions; beyond three
-components, or where a lattice would be too large, from draws out of the densities themselves.
+Both are computed from the densities on a regular lattice, by one FFT of their characteristic functions. Beyond three
+components, or if a lattice would be too large, they are estimated from samples drawn from the densities.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOLERANCE = 1e-6
 LATTICE_COMPONENTS = 3
 LATTICE_POINTS = 2**20
 REFINEMENT = {1: 16, 2: 4, 3: 2}  # lattice points per frequency and axis: a minimum of two densities has kinks
-DRAWS = 4096  # from each class, where there is no lattice
+DRAWS = 4096  # from each class, if there is no lattice
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def overlap(densities: ClassDensities) -> Overlap:
 
 
 def class_lattice(densities: ClassDensities) -> Lattice | None:
-    """The class densities on a lattice that holds them all but for a few far rows; None where it would be too large."""
+    """The class densities on a lattice that covers all but a few far rows; None if it would be too large."""
     n_classes = len(densities.rows)
     if densities.smoothing.shape[1] > LATTICE_COMPONENTS:
         return None
@@ -85,7 +85,7 @@ def class_lattice(densities: ClassDensities) -> Lattice | None:
 
 
 def _from_draws(densities: ClassDensities) -> Overlap:
-    """The same from draws: min(f, g) and sqrt(f g) over the mean of f and g, averaged over draws of both."""
+    """The same by Monte Carlo: min(f, g) and sqrt(f g) over the mean of f and g, averaged over samples of both."""
     n_classes = len(densities.rows)
     generator = np.random.default_rng(0)
     logs = []

@@ -1,4 +1,4 @@
-"""The densities of projected classes, with the kernels that the divergence uses; narrower ones for heavy tails."""
+"""The densities of projected classes, with the kernels of the divergence, or narrower ones for heavy tails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from melm.typing import Array
 
 Priors: TypeAlias = Literal["balanced", "empirical"] | Sequence[float]
 
-MERGED_COMPONENTS = 2  # beyond, rows hardly share cells
+MERGED_COMPONENTS = 2  # with more, rows hardly share cells
 SMOOTHING_FLOOR = 1e-10  # of the smallest eigenvalue of a class's correlations in the projection
 
 
@@ -26,7 +26,7 @@ def class_densities(
 ) -> ClassDensities:
     """The densities of the projected classes, with the kernel that the divergence uses: h_c^2 V^T C_c V.
 
-    Where the classes have heavy tails, all kernels are narrower than that, by one factor.
+    If the classes have heavy tails, all kernels are narrowed by a common factor.
     """
     n_components = projection.shape[1]
     V = prepared.to_whitened(projection)
@@ -45,9 +45,9 @@ def class_densities(
 def _placed(
     prepared: PreparedRows, projected: list[Array], projection: Array, S: Array, offset: Array | None
 ) -> tuple[list[Array], list[Array] | None]:
-    """The projected rows of each class, and what they weigh. Of rows beyond memory, means of small cells.
+    """The projected rows of each class, and their weights. For rows beyond memory, means of small cells.
 
-    In three dimensions cells would be too many: there the rows of the sample stand for all.
+    In three dimensions there would be too many cells, so the rows of the sample are used.
     """
     if prepared.everything is not None and projection.shape[1] <= MERGED_COMPONENTS:
         center = prepared.rows.center if offset is None else offset

@@ -1,8 +1,9 @@
-"""Heavy tails: where most rows of a class lie much closer together than its covariance says.
+"""Heavy tails: most rows of a class lie much closer together than its covariance suggests.
 
-Silverman's rule widens kernels with the covariance, which a few far rows decide. Then the densities smear the bulk, and
-the more so the more components there are. So the kernels of all classes are narrowed alike, by the ratio of the spread
-of the bulk to that of all rows: the robust form of Silverman's rule. Other rows keep the kernels of the divergence.
+Silverman's rule scales kernels with the covariance, which a few far rows can dominate. The densities then smear the
+bulk, the more so the more components there are. So the kernels of all classes are narrowed by a common factor, the
+ratio of the spread of the bulk to that of all rows, as in the robust form of Silverman's rule. Without heavy tails, the
+kernels are those of the divergence.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from melm.typing import Array
 
 HEAVY = 0.5  # spread of the bulk, as a share of that of all rows, below which the tails are heavy
 NARROWEST = 0.05
-FEWEST_ROWS = 20  # of a class: with fewer its bulk is chance
-STEPS = 2  # towards the middle of the bulk
+FEWEST_ROWS = 20  # of a class: with fewer, its bulk is not reliable
+STEPS = 2  # of the iteration towards the center of the bulk
 ROUNDING = 1e-12  # of the largest value of an axis
 SINGULAR = 1e-10  # of an eigenvalue of the correlations, which are one on average
 
 
 def narrowing(rows: Sequence[Array], weights: Sequence[Array]) -> float:
-    """By how much the kernels of projected classes, C of (n_c, k) with weights that add up to 1, are to be narrowed."""
+    """The factor by which to narrow the kernels of projected classes, C of (n_c, k) with weights that add up to 1."""
     spreads = [_bulk_spread(Z, own) for Z, own in zip(rows, weights, strict=True)]
     mean = float(np.exp(np.log(np.maximum(spreads, NARROWEST)).mean()))
     return mean if mean < HEAVY else 1.0
 
 
 def _bulk_spread(Z: Array, weights: Array) -> float:
-    """Median distance from the middle of the bulk, as a share of what it is for normal rows of this covariance."""
+    """Median distance from the center of the bulk, relative to that of a normal distribution with this covariance."""
     if len(Z) < FEWEST_ROWS:
         return 1.0
     D = Z - weights @ Z

@@ -1,4 +1,4 @@
-"""The kernels of all classes in one array: for few queries, what costs is the number of calls, not of pairs."""
+"""The kernels of all classes in one array: with few queries, the time depends on the number of calls, not of pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from melm.typing import Array
 
 @dataclass(frozen=True)
 class Together:
-    """The classes' kernels one after the other, in coordinates where each is exp(-|q - row|^2), without a factor."""
+    """The kernels of all classes in sequence, in coordinates where each is exp(-|q - row|^2), without a factor."""
 
     basis: Array  # (k, k C), by component and then by class
     rows: Array  # (k n,), one component after the other
@@ -26,7 +26,7 @@ class Together:
 
     @classmethod
     def prepare(cls, classes: Sequence[Kernels]) -> Together:
-        """All classes' kernels in one array."""
+        """Collect the kernels of all classes in one array."""
         n_classes, n_components = len(classes), len(classes[0].basis)
         counts = np.array([len(kernels.rows) for kernels in classes])
         codes = np.repeat(np.arange(n_classes), counts)

@@ -1,1 +1,1 @@
-"""What a fit says about itself: validation, stability, importance, and the model's card."""
+"""The evidence for a fit: validation, stability, importance, the verdict, and the card that holds them."""

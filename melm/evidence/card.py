@@ -1,4 +1,4 @@
-"""The card of a model: what was fitted, from what, how well it separates the rows it saw, and with which software."""
+"""Fills in the card of a model: the data, the projection, the separation of the training rows, and the software."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from melm.search.regularization import Choice
 from melm.tables.encoding import Encoder
 from melm.typing import Array
 
-KEPT = 0.999  # share of a variance below which its loss is worth a warning
+KEPT = 0.999  # a warning is added if a smaller share of a variance is kept
 LIBRARIES = ("melm", "numpy", "scipy", "scikit-learn", "finufft")
 
 
 def describe_projection(
     prepared: PreparedRows, projection: Array, loadings: Array, feature_names: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Which features make up the axes: by standardized weights, because raw entries of V follow the features' scale."""
+    """The features that make up the axes, by standardized loadings: raw entries of V depend on the features' scale."""
     listed = strongest(loadings, range(len(loadings)), MAX_LISTED)
     more = {}
     if len(listed) < len(loadings):
@@ -59,7 +59,7 @@ def describe_projection(
 
 
 def describe_columns(prepared: PreparedRows, projection: Array, loadings: Array, encoder: Encoder) -> dict[str, Any]:
-    """The columns of the table from which the features were encoded, each with what its features do together."""
+    """The columns of the table from which the features were encoded, each with the joint loading of its features."""
     listed = strongest(loadings, encoder.sources, MAX_LISTED)
     sources, spread = [encoder.sources[index] for index in listed], prepared.spread
     joint = spread.joint_loadings(projection, sources).tolist()
@@ -88,9 +88,9 @@ def strongest(loadings: Array, sources: Sequence[Sequence[int]] | range, at_most
 
 
 def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, float], accuracy: float) -> Separation:
-    """How far the classes are apart on the rows that were fitted: optimistic, as the name says.
+    """How far the classes are apart on the training rows, which is optimistic.
 
-    `accuracy` is the balanced accuracy of the rows, each judged without itself.
+    `accuracy` is the leave-one-out balanced accuracy of these rows.
     """
     shared = overlap(densities)
     entropies = np.zeros((len(densities.rows), len(densities.rows)))
@@ -106,9 +106,9 @@ def describe_separation(densities: ClassDensities, log_potentials: dict[Pair, fl
 
 
 def describe_density(n_rows: int, densities: ClassDensities, stored: ClassDensities) -> Density:
-    """How many rows stand for the classes in the model; where they are fewer than were fitted, what that costs.
+    """How many rows the class densities store; if these are fewer than the training rows, the resulting error.
 
-    Of rows beyond memory, the densities are compact already, and what that costs is not known.
+    For rows beyond memory the densities are compact from the beginning, and the error is unknown.
     """
     n_stored_rows = sum(map(len, stored.rows))
     if stored is densities:
@@ -148,7 +148,7 @@ def describe_starts(starts: Sequence[StartResult]) -> list[Start]:
 
 
 def describe_choice(choice: Choice, feature_names: Sequence[str] | None) -> Chosen:
-    """What a regularized search chose, and what the plain one would have given."""
+    """What a regularized search chose, and the score that the search without regularization has."""
     score = dict(zip(choice.candidates, choice.scores.tolist(), strict=True))
     plain = [
         candidate
@@ -190,7 +190,7 @@ def _known(value: float) -> float | None:
 
 
 def describe_data(prepared: PreparedRows, classes: npt.NDArray[Any]) -> Data:
-    """The rows that were fitted."""
+    """The training rows."""
     constant = np.flatnonzero(prepared.rows.scale == 0).tolist()
     return Data(
         n_rows=sum(prepared.counts),
@@ -203,7 +203,7 @@ def describe_data(prepared: PreparedRows, classes: npt.NDArray[Any]) -> Data:
 
 
 def describe_reduction(prepared: PreparedRows) -> Reduction | None:
-    """What rows and features that are both many were reduced to."""
+    """The directions to which a large number of rows with a large number of features was reduced."""
     found = prepared.reduction
     if found is None:
         return None
@@ -211,7 +211,7 @@ def describe_reduction(prepared: PreparedRows) -> Reduction | None:
 
 
 def describe_software() -> Software:
-    """Versions, and the family of processors on which equal fits give equal bits."""
+    """The versions of libraries, and the processor family, within which equal fits give equal bits."""
     return Software(
         versions={library: version(library) for library in LIBRARIES},
         python=platform.python_version(),
@@ -220,7 +220,7 @@ def describe_software() -> Software:
 
 
 def warn(prepared: PreparedRows, classes: npt.NDArray[Any]) -> list[str]:
-    """What a reader of the card should know before trusting it, in words."""
+    """The warnings of a card: what to know before trusting the model."""
     warnings = []
     for label, floored, count in zip(classes.tolist(), prepared.whitening.floored, prepared.counts, strict=True):
         if floored:

@@ -1,4 +1,4 @@
-"""What all columns can do: gradient boosting on all features, beside which a picture's score is to be read."""
+"""The ceiling: the score of gradient boosting on all features, to compare the score of a projection with."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from melm.evidence.evaluate import balanced_accuracy
 from melm.model.card import Ceiling
 from melm.plan import Fold, NothingFitted, Plan, Result, Stage, Unit
 
-MAX_ROWS = 20_000  # that it learns from
+MAX_ROWS = 20_000  # training rows of gradient boosting
 MAX_FEATURES = 1_000
-MAX_CLASSES = 20  # it grows a tree for each of them in each round
+MAX_CLASSES = 20  # gradient boosting grows a tree for each class in each round
 
 
 def is_affordable(data: Labeled) -> bool:
-    """Can gradient boosting be had in about the time of a fit?"""
+    """Whether gradient boosting takes no longer than about the time of a fit."""
     return not is_sparse(data.X) and data.X.shape[1] <= MAX_FEATURES and len(data.classes) <= MAX_CLASSES
 
 
 def plan_ceiling(splits: Sequence[Fold]) -> Plan[Ceiling]:
-    """Its score on the folds of one repeat."""
+    """The score of gradient boosting on the folds of one repeat."""
     folds = splits[: splits[0].n_folds]
     units = [Unit(f"ceiling fold {fold.seed}.{fold.index}", {"ceiling": True}, (fold,)) for fold in folds]
     results = yield Stage("ceiling", units)
@@ -34,14 +34,14 @@ def plan_ceiling(splits: Sequence[Fold]) -> Plan[Ceiling]:
 
 
 def run_ceiling(data: Labeled, unit: Unit) -> Result:
-    """The score on the rows that one fold holds out."""
+    """The score on the held-out rows of one fold."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     chosen = data.select(unit.resamples)
     X, codes = data.training(unit.resamples)
     rows = np.linspace(0, len(codes) - 1, min(len(codes), MAX_ROWS)).astype(np.intp)
     weights = None if data.weights is None else data.weights[chosen.rows][rows]
-    # With its own default of 20 rows in a leaf it could learn nothing from small classes.
+    # With the default of 20 rows in a leaf, it could learn nothing about small classes.
     smallest = min(20, max(2, int(np.bincount(codes[rows]).min()) // 5))
     boosting = HistGradientBoostingClassifier(
         min_samples_leaf=smallest, class_weight="balanced", early_stopping=False, random_state=0

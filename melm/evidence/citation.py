@@ -1,4 +1,4 @@
-"""How to cite the paper and this software. CITATION.cff says the same to machines."""
+"""How to cite the paper and this software. CITATION.cff has the same in machine-readable form."""
 
 from melm.model.card import Citation
 
@@ -10,5 +10,5 @@ SOFTWARE = "The melm developers: melm, maximum entropy linear manifolds as a lib
 
 
 def describe_citation() -> Citation:
-    """What a card says of it."""
+    """The citations in a card."""
     return Citation(paper=PAPER, software=SOFTWARE)

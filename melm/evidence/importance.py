@@ -1,4 +1,4 @@
-"""Which features the projection needs: what is lost when one of them is shuffled among the rows."""
+"""Permutation importance: what is lost when a column is shuffled among the rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from melm.plan import Fold
 from melm.typing import Array, Matrix
 
 MAX_COLUMNS = 200  # with the largest loadings
-MAX_ROWS = 20_000  # of the fitted rows, for the divergence
+MAX_ROWS = 20_000  # training rows, for the divergence
 MAX_KERNELS = 2e8  # kernels summed for the held-out accuracy of all features
 
 
 def describe_importance(
     data: Labeled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
 ) -> Importance | None:
-    """The drop of divergence and of held-out balanced accuracy, for each column; None with many components."""
+    """The drop of the divergence and of the held-out balanced accuracy for each column; None with many components."""
     if model.projection.shape[1] > SPECTRAL_COMPONENTS:
         return None
     judged = strongest(model.standardized_loadings, model.sources, MAX_COLUMNS)
@@ -39,7 +39,7 @@ def describe_importance(
 
 
 def _divergence_drops(data: Labeled, model: Model, judged: Sequence[int]) -> list[float]:
-    """Measured on the projected rows: shuffling a feature moves them along its row of the projection."""
+    """The drop for each column. Shuffling a feature moves the projected rows along its row of the projection."""
     rows = _even(len(data.codes), MAX_ROWS)
     X, codes, gamma = data.X[rows], data.codes[rows], model.card.gamma
     Z = model.transform(X)
@@ -87,7 +87,7 @@ def _accuracy_drops(
 
 
 def _shifts(X: Matrix, order: npt.NDArray[np.intp], model: Model, judged: Sequence[int]) -> Iterator[Array]:
-    """Where the projected rows go (n, k) when the columns judged are shuffled, one after the other."""
+    """The shift of the projected rows (n, k) when one of the judged columns is shuffled, for each of these in turn."""
     sources = model.sources
     for J in (sources[index] for index in judged):
         columns = X[:, J].toarray() if is_sparse(X) else X[:, J]

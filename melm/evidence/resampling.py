@@ -1,4 +1,4 @@
-"""The evidence for a model: the same fit on folds, on permuted labels and on bootstrap samples, all side by side."""
+"""The evidence for a model as a plan: the same fit on folds, on permuted labels and on bootstrap samples."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from melm.plan import Bootstrap, Fold, NothingFitted, Plan, Resamples, Shuffle, 
 from melm.typing import Array
 
 T = TypeVar("T")
-FitPlan: TypeAlias = Callable[[Resamples, str], Plan[Model]]  # of resamples, and the beginning of its units' names
+FitPlan: TypeAlias = Callable[[Resamples, str], Plan[Model]]  # takes resamples and a prefix for the names of the units
 
-UNSTABLE = 0.5  # cosine below which the worst of the redrawn fits lost a direction
+UNSTABLE = 0.5  # a direction is unstable if its low cosine over bootstrap fits is smaller
 MAX_HELD_OUT_ROWS = 5000  # kept for the picture
 
 
 def plan_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed: int, model: Model) -> Plan[Model]:
-    """The model, with a card that tells whether its separation is real. What cannot be had is named in the card."""
+    """The model with the evidence in its card. Evidence that cannot be computed is named there as missing."""
     splits = validation.splits(data, seed)
     shuffles = [Shuffle(seed + i) for i in range(validation.permutations)]
     draws = [Bootstrap(seed + i) for i in range(validation.bootstraps)]
@@ -66,7 +66,7 @@ def plan_evidence(fit: FitPlan, data: Labeled, validation: Validation, seed: int
 
 
 def asked_evidence(validation: Validation) -> list[Evidence]:
-    """The keys of the card that are asked for."""
+    """The keys of the card for the requested evidence."""
     asked: list[Evidence] = ["validation"]
     if validation.permutations:
         asked.append("permutation_test")
@@ -78,7 +78,7 @@ def asked_evidence(validation: Validation) -> list[Evidence]:
 
 
 def _attempt(plan: Plan[T]) -> Plan[T]:
-    """A fit to a resample. One that cannot be made there leaves the evidence incomplete, and is no error of the fit."""
+    """A fit to a resample. If it fails, the evidence is incomplete, but the fit of the model is not affected."""
     try:
         return (yield from plan)
     except ValueError as error:
@@ -88,7 +88,7 @@ def _attempt(plan: Plan[T]) -> Plan[T]:
 def _null(
     data: Labeled, splits: Sequence[Fold], shuffle: Shuffle, models: list[Model | None]
 ) -> tuple[float, float | None] | None:
-    """Divergence and held-out accuracy of a fit to shuffled labels."""
+    """Divergence and held-out accuracy of a fit to permuted labels."""
     whole, *fold_models = models
     if whole is None or whole.card.in_sample is None:
         return None
@@ -99,7 +99,7 @@ def _null(
 def _describe_permutations(
     model: Model, held_out: HeldOut | None, null: Sequence[tuple[float, float | None] | None]
 ) -> PermutationTest | None:
-    """How often shuffled labels do as well. One is added to both sides: the real labels are one of the orders."""
+    """The permutation test. The true labels count as one of the permutations, so no p-value is zero."""
     found = [pair for pair in null if pair is not None]
     if not found or model.card.in_sample is None:
         return None
@@ -121,10 +121,10 @@ def _p_value(observed: float, null: Sequence[float]) -> float:
 def _held_out_rows(
     data: Labeled, model: Model, splits: Sequence[Fold], fold_models: Sequence[Model | None]
 ) -> HeldOutRows:
-    """Where rows fall that a fold's fit did not see, in the coordinates of the model.
+    """The positions of held-out rows by the fits of their folds, in the coordinates of the model.
 
-    Only the column space of a projection means something, so each fold's coordinates are laid over the model's by the
-    linear map that fits best on the rows which both have seen.
+    Only the column space of a projection matters, so the coordinates of a fold are aligned with those of the model by
+    the least-squares map on the training rows of the fold.
     """
     Z, parts = [], []
     n_repeat = splits[0].n_folds  # one repeat shows every row once
@@ -152,7 +152,7 @@ def _homogeneous(Z: Array) -> Array:
 
 
 def _doubts(card: Card) -> list[str]:
-    """What the verdict does not say against the picture, in words."""
+    """Warnings about the picture that the verdict does not give."""
     doubts = []
     if card.stability:
         for axis, cosine in enumerate(card.stability.cosines):

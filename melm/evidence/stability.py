@@ -1,4 +1,4 @@
-"""Would other rows have given the same projection? Answers from fits to bootstrap samples."""
+"""Stability of the projection: how far it changes in fits to bootstrap samples."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ INTERVAL = (2.5, 97.5)  # percentiles
 
 
 def describe_stability(data: Labeled, model: Model, redrawn: Sequence[Model | None]) -> Stability | None:
-    """How near the subspaces of bootstrap fits are to the model's, and how far their loadings and correlations spread.
+    """How close the subspaces of bootstrap fits are to the model's, and percentiles of their loadings and correlations.
 
-    Nearness is measured on the projected rows (canonical correlations), so that the features' scales do not matter: 1
-    where a direction was found again, 0 where nothing of it was.
+    Closeness is measured on the projected rows (canonical correlations), so that the scales of the features do not
+    matter: 1 if a direction was found again, 0 if it was lost completely.
     """
     found = [other for other in redrawn if other is not None]
     if not found:

@@ -1,6 +1,6 @@
-"""Traps in the data that make a picture look better than it is: what gives the class away, and rows that are not new.
+"""Traps in the data that make a picture look better than it is: target leakage, and duplicated rows.
 
-Each is said in a sentence that names the column, and what to do. None changes the fit.
+Each gives a warning that names the column and what to do. None changes the fit.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from melm.plan import Fold
 from melm.typing import Matrix
 
 LOOKED_AT = 5_000  # rows, evenly spread
-MANY_ROWS = 100_000  # the first ones, where equal rows are looked for
+MANY_ROWS = 100_000  # the first ones, searched for duplicates
 FEWEST_ROWS = 20  # with fewer, all this happens by chance
-COPY = 0.999  # share of a feature's variance between the class means, from which it says nothing but the class
+COPY = 0.999  # share of a feature's variance between the class means from which it is a copy of the class
 SUSPECTS = 5  # columns that are judged alone
-ALONE = 0.9  # share of the fit's skill that one column has to itself,
-ALONE_SKILL = 0.7  # which is at least so much
+ALONE = 0.9  # share of the skill of the fit that one column reaches alone,
+ALONE_SKILL = 0.7  # if that is at least so much
 TWINS = 0.05  # share of rows that are equal to another
-MOST_TWINS = 10  # rows that are equal to each other; where more are, there are just few values
+MOST_TWINS = 10  # rows that are equal to each other; more only show that there are few values
 FEWEST_GROUPS = 10
 PURE = 0.99  # share of the rows that have the class of most rows of their group
 
 
 def warn_of_traps(data: Labeled) -> list[str]:
-    """What can be told from the rows and labels, before any fit is judged."""
+    """Warnings that need only rows and labels, before any validation."""
     names = data.names() or [f"x{j}" for j in range(data.X.shape[1])]
     if len(data.codes) < FEWEST_ROWS:
         return []
@@ -52,7 +52,7 @@ def warn_of_traps(data: Labeled) -> list[str]:
 
 
 def warn_of_order(X: Matrix, codes: npt.NDArray[np.intp], names: Sequence[str]) -> list[str]:
-    """Rows that come class by class, with a feature that grows or falls from row to row: it gives the class away."""
+    """Warn if rows are sorted by class and a feature grows or falls from row to row: it gives the class away."""
     if np.count_nonzero(np.diff(codes)) != codes.max():
         return []
     steps = np.diff(X[_some(len(codes))], axis=0)
@@ -66,7 +66,7 @@ def warn_of_order(X: Matrix, codes: npt.NDArray[np.intp], names: Sequence[str]) 
 def warn_of_lone_columns(
     data: Labeled, model: Model, splits: Sequence[Fold], validation: ValidationResult
 ) -> list[str]:
-    """Columns that alone recognize held-out rows nearly as well as the fit does."""
+    """Warn of single columns that predict held-out rows nearly as well as the fit does."""
     sources = model.sources
     if len(sources) < 2 or is_sparse(data.X) or len(data.codes) < FEWEST_ROWS:
         return []
@@ -75,7 +75,7 @@ def warn_of_lone_columns(
     separations = data.separations
     strength = np.array([separations[list(own)].max(initial=0.0) for own in sources])
     warnings = []
-    strength[strength > COPY] = 0.0  # said already
+    strength[strength > COPY] = 0.0  # `warn_of_traps` reports these
     for column in np.argsort(-strength, kind="stable")[:SUSPECTS]:
         score = _score_alone(data, list(sources[column]), splits)
         alone = (score - chance) / (1 - chance)
@@ -105,7 +105,7 @@ def _score_alone(data: Labeled, features: list[int], splits: Sequence[Fold]) -> 
 
 
 def _numberings(X: npt.NDArray[np.floating], names: Sequence[str]) -> Iterator[str]:
-    """Features that number the rows, in any order."""
+    """Warn of features that number the rows, in any order."""
     n_rows, width = len(X), np.ptp(X, axis=0)
     for j in np.flatnonzero((width >= n_rows - 1) & (width < 2 * n_rows)).tolist():
         if (X[:, j] == np.floor(X[:, j])).all() and len(np.unique(X[:, j])) == n_rows:
@@ -113,7 +113,7 @@ def _numberings(X: npt.NDArray[np.floating], names: Sequence[str]) -> Iterator[s
 
 
 def _groups(data: Labeled, names: Sequence[str]) -> Iterator[str]:
-    """Features whose values name groups of rows, all of one class."""
+    """Warn of features whose values name groups of rows, each group of a single class."""
     codes = data.codes[:MANY_ROWS]
     n_rows = len(codes)
     for j in range(data.X.shape[1]):
@@ -125,7 +125,7 @@ def _groups(data: Labeled, names: Sequence[str]) -> Iterator[str]:
             continue
         table = np.zeros((len(found), len(data.classes)))
         np.add.at(table, (groups, codes), 1)
-        # Ordered values of one class next to each other are a threshold, which is what a feature should have.
+        # Runs of neighboring values of one class are separated by thresholds, as they should be for a good feature.
         changes = np.count_nonzero(np.diff(table.argmax(axis=1)))
         if table.max(axis=1).sum() >= PURE * n_rows and changes > len(found) / 4:
             yield (
@@ -135,7 +135,7 @@ def _groups(data: Labeled, names: Sequence[str]) -> Iterator[str]:
 
 
 def _twins(X: npt.NDArray[np.floating]) -> Iterator[str]:
-    """Rows that are equal to others in all features: folds hold out what they have seen."""
+    """Warn of rows that are equal to others in all features: a fold then holds out rows that its fit has seen."""
     rows = np.ascontiguousarray(X[:MANY_ROWS])
     counts = Counter(row.tobytes() for row in rows)
     alike = [count for count in counts.values() if count > 1]

@@ -1,4 +1,4 @@
-"""Is the separation real? The whole fit, repeated inside folds, and judged on rows that it never saw."""
+"""Cross-validation: the whole fit is repeated on the training rows of each fold and scored on held-out rows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Validation:
-    """How often a fit is repeated to judge it: in each of some folds, the whole some times over.
+    """How a fit is validated: by cross-validation with `folds` folds, repeated `repeats` times.
 
-    On request also on `permutations` sets of permuted labels, folds and all, and on `bootstraps` bootstrap samples.
-    With `ceiling`, gradient boosting on all features is judged on the same folds: what all columns can do.
+    Optionally, fit and cross-validation are also run on permuted labels, `permutations` times, and the fit on
+    `bootstraps` bootstrap samples. With `ceiling`, gradient boosting on all features is scored on the same folds.
     """
 
     folds: int = 5
@@ -36,26 +36,26 @@ class Validation:
     ceiling: bool = False
 
     def splits(self, data: Labeled, seed: int) -> list[Fold]:
-        """The folds of all repeats; fewer per repeat where a class has fewer rows, or groups, than that."""
+        """The folds of all repeats; fewer in a repeat if a class has fewer rows, or groups, than `folds`."""
         n_folds = min(self.folds, _rarest(data))
         if n_folds < 2:
             return []
         return [Fold(i, n_folds, seed + repeat) for repeat in range(self.repeats) for i in range(n_folds)]
 
     def n_fits(self, n_splits: int) -> int:
-        """How many times the whole fit is run, the one that is kept included: what the validation costs."""
+        """The cost of the validation: how many times the whole fit is run, including the fit of the model."""
         return (1 + n_splits) * (1 + self.permutations) + self.bootstraps
 
     @property
     def share_of_model(self) -> float:
-        """Of the work of the whole fit, that for the model itself. A fold has fewer rows than there are."""
+        """The share of the total work that the fit of the model takes. Fits of folds have fewer rows."""
         others = (self.n_fits(self.folds * self.repeats) - 1) * (1 - 1 / self.folds)
         return 1 / (1 + others)
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Scores of the models of folds on the rows that they did not see."""
+    """Scores of the models of the folds on their held-out rows."""
 
     scores: list[float]  # balanced accuracy, by fold
     confusion: npt.NDArray[np.intp]  # (C, C): rows by true class and predicted class
@@ -71,7 +71,7 @@ class HeldOut:
 def judge(
     data: Labeled, splits: Sequence[Fold], models: Sequence[Model | None], before: Resamples = ()
 ) -> HeldOut | None:
-    """Held-out scores of the folds' models; None when a fold has no model. `before` was applied ahead of each fold."""
+    """Held-out scores of the models of the folds; None if a fold has no model. Resamples `before` precede each fold."""
     fitted = [model for model in models if model is not None]
     if len(fitted) < len(splits) or not splits:
         return None
@@ -84,12 +84,12 @@ def judge(
 
 
 def _most_probable(densities: ClassDensities, projection: Array, offset: Array, X: Matrix) -> npt.NDArray[np.intp]:
-    """Where the rows are, there is no need for the whole model."""
+    """The predicted classes. A function of its own, so that the whole model is not sent to where the rows are."""
     return densities.most_probable(Taken.of(X).project(projection, offset))
 
 
 def describe_validation(held_out: HeldOut) -> ValidationResult:
-    """Held-out scores in a card's words."""
+    """Held-out scores as a part of the card."""
     n_classes = len(held_out.confusion)
     low, high = interval(np.array(held_out.scores), held_out.n_folds)
     return ValidationResult(
@@ -115,7 +115,7 @@ def interval(scores: Array, n_folds: int) -> tuple[float, float]:
 
 
 def _rarest(data: Labeled) -> int:
-    """Rows of the smallest class; where there are groups, the fewest groups in which a class is found."""
+    """The number of rows of the smallest class; with groups, the smallest number of groups that contain a class."""
     if data.groups is None:
         return int(np.bincount(data.codes).min())
     return min(len(np.unique(data.groups[data.codes == code])) for code in range(len(data.classes)))

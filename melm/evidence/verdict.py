@@ -1,6 +1,6 @@
-"""The verdict on a fit: what a person can rely on, in four degrees, from the evidence in the model's card.
+"""The verdict on a fit: how far it can be relied on, in four degrees, from the evidence in the card.
 
-This is the only place that judges a fit. The verdict is stored in the card, and every front end shows it as it is.
+Only this module judges fits. The verdict is stored in the card, and every front end shows it unchanged.
 
 The degree follows the *skill* on held-out rows, the balanced accuracy rescaled so that chance is 0 and perfection 1:
 
@@ -13,23 +13,23 @@ from collections.abc import Sequence
 
 from melm.model.card import Card, Label, PermutationTest, ValidationResult, Verdict, VerdictLevel
 
-# The lowest skill of each degree. Noise is judged by the mean, the others by the lower end of the interval, so that
-# few rows cannot earn a high degree.
-NEGLIGIBLE_SKILL = 0.05  # below this a difference from chance is of no use, however certain it is
+# The lowest skill of each degree. Noise is judged by the mean, the others by the lower end of the interval, so that a
+# fit to few rows does not get a high degree by chance.
+NEGLIGIBLE_SKILL = 0.05  # a smaller difference from chance is of no use, however certain
 PARTIAL_SKILL = 0.3  # a balanced accuracy of .65 with two classes
 CLEAR_SKILL = 0.7  # .85 with two classes
-CLEAR_RECALL = 0.5  # of the class that is recognized worst
+CLEAR_RECALL = 0.5  # of the class with the lowest recall
 SIGNIFICANT = 0.05  # the p-value from which permuted labels do as well as the true ones
-SWALLOWED_SHARE = 0.9  # of all held-out rows are predicted as one class,
-SWALLOWED_RECALL = 0.2  # and of every other class less than this is recognized
-OPTIMISM = 0.1  # by which the picture's own rows are recognized better than held-out rows
+SWALLOWED_SHARE = 0.9  # share of held-out rows that are predicted as one class,
+SWALLOWED_RECALL = 0.2  # while the recall of every other class is below this
+OPTIMISM = 0.1  # by which the accuracy on training rows exceeds that on held-out rows
 FEW_ROWS = 10  # in a class
 HEADROOM = 0.9  # share of the ceiling's skill below which more components or another method are worth a try
 NAMED_CLASSES = 3  # up to this many classes, the sentence names each
 
 
 def with_verdict(card: Card) -> Card:
-    """The card with its verdict. Those of version 0.1 hold none, and are judged now."""
+    """The card with its verdict, which is computed for cards of version 0.1, as they have none."""
     return card if card.verdict else card.model_copy(update={"verdict": judge_card(card)})
 
 
@@ -87,21 +87,21 @@ def _is_uncertain(level: VerdictLevel, validation: ValidationResult) -> bool:
 
 
 def _may_be_more(validation: ValidationResult) -> bool:
-    """Whether only the width of the interval makes it noise: its middle would be partial."""
+    """Whether a fit is noise only because of the width of the interval: its middle would be partial."""
     return validation.interval[0] <= validation.chance and (
         _skill(validation.balanced_accuracy, validation) >= PARTIAL_SKILL
     )
 
 
 def _equals_permuted(permutation_test: PermutationTest | None) -> bool:
-    """Whether fits to permuted labels do as well. A few permutations cannot show it unless one of them did."""
+    """Whether fits to permuted labels do as well. With few permutations this takes one that does."""
     if permutation_test is None or permutation_test.p_value_of_balanced_accuracy is None:
         return False
     return permutation_test.p_value_of_balanced_accuracy > max(SIGNIFICANT, 1 / (1 + permutation_test.permutations))
 
 
 def _swallowing_class(confusion: Sequence[Sequence[int]]) -> int | None:
-    """The class that is predicted for nearly all rows while hardly any row of the others is recognized."""
+    """The class that is predicted for nearly all rows, while the recall of all others is very low; None without one."""
     n_rows = sum(map(sum, confusion))
     for code, predicted in enumerate(map(sum, zip(*confusion, strict=True))):
         others = [row[other] / max(1, sum(row)) for other, row in enumerate(confusion) if other != code]
@@ -116,7 +116,7 @@ def _sentences(
     validation: ValidationResult,
     permutation_test: PermutationTest | None,
 ) -> list[str]:
-    """The most important first: a class that swallows the others, the degree, what new rows get, what flatters."""
+    """Sentences, most important first: a class that swallows the others, the degree, scores on new rows, optimism."""
     classes = card.data.classes
     swallowing = _swallowing_class(validation.confusion)
     sentences = []
@@ -158,7 +158,7 @@ OPENINGS = {
 
 
 def _share_of_ceiling(card: Card, validation: ValidationResult) -> float | None:
-    """Skill as a share of what all columns can do; None where that is not known, or is next to nothing."""
+    """Skill as a share of the skill of the ceiling; None if that is unknown or negligible."""
     if card.ceiling is None:
         return None
     highest = _skill(card.ceiling.balanced_accuracy, validation)

@@ -1,7 +1,7 @@
-"""Projection methods behind one protocol, and the one registry from which interface, command line and page derive.
+"""Projection methods with one interface, and the registry from which the HTTP interface, command line and page derive.
 
-A method is one module of this package that names its instance METHOD; there is no list to add it to. Imported by those
-who offer methods by name; `import melm` alone does not load it.
+A method is a module of this package whose instance is named METHOD; there is no list to add it to. `import melm` does
+not load this package.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from melm.typing import Matrix
 
 
 def discover() -> dict[str, Method[Any]]:
-    """The method of every module in this package that has one, by name; MELM first."""
+    """The methods of all modules in this package, by name; MELM first."""
     modules = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     methods: list[Method[Any]] = [module.METHOD for module in modules if hasattr(module, "METHOD")]
     return {method.name: method for method in sorted(methods, key=lambda method: (method.name != "melm", method.name))}
@@ -41,16 +41,16 @@ METHODS = discover()
 
 
 def plan_fit(method: str, data: Labeled, parameters: BaseModel, validation: Validation | None = None) -> Plan[Model]:
-    """A fit by the named method, with its evidence where that is asked for."""
+    """Plan a fit by the named method, with the requested evidence."""
     model = yield from plan_model(method, data, parameters, validation)
     if validation is None:
         return model
-    as_stored = model_file.load(model_file.dump(model))  # as a service sees it then: equal bits, here and there
+    as_stored = model_file.load(model_file.dump(model))  # as a service does, so that both give equal bits
     return (yield from plan_evidence(method, data, parameters, validation, as_stored))
 
 
 def plan_model(method: str, data: Labeled, parameters: BaseModel, validation: Validation | None) -> Plan[Model]:
-    """The first part of a fit: its model, which predicts as it will ever do, and a card that says what is to come."""
+    """The first part of a fit: its final model, with a card that lists the evidence that is still missing."""
     share = 1.0 if validation is None else validation.share_of_model
     model = yield from within(METHODS[method].plan(data, parameters), 0, share)
     facts: dict[str, Any] = {"validation": None, "parameters": parameters.model_dump(mode="json")}
@@ -64,7 +64,7 @@ def plan_model(method: str, data: Labeled, parameters: BaseModel, validation: Va
 def plan_evidence(
     method: str, data: Labeled, parameters: BaseModel, validation: Validation, model: Model
 ) -> Plan[Model]:
-    """The second part of a fit: its model with the evidence that was asked for."""
+    """The second part of a fit: its model with the requested evidence."""
     fit = partial(METHODS[method].plan, data, parameters)
     seed = parameters.model_dump()["seed"]
     evidence = resampling.plan_evidence(fit, data, validation, seed, model)
@@ -78,21 +78,21 @@ def _judged(model: Model) -> Model:
 def run_unit(
     method: str, data: Labeled, parameters: BaseModel, unit: Unit, should_stop: Callable[[], bool] = lambda: False
 ) -> Result:
-    """Run one unit of a fit's plan. Raises `Stopped` soon after `should_stop` says so."""
+    """Run one unit of the plan of a fit. Raises `Stopped` soon after `should_stop` returns True."""
     return run_units(method, data, parameters, [unit], should_stop)[0]
 
 
 def run_units(
     method: str, data: Labeled, parameters: BaseModel, units: Sequence[Unit], should_stop: Callable[[], bool]
 ) -> list[Result]:
-    """Run units of a fit's plan that are alike."""
+    """Run units of the plan of a fit that are alike."""
     if "ceiling" in units[0].arguments:
         return [run_ceiling(data, unit) for unit in units]
     return METHODS[method].run_together(data, parameters, units, should_stop)
 
 
 def fit(method: str, X: Matrix, y: npt.ArrayLike, *, validation: Validation | None = None, **parameters: Any) -> Model:
-    """Fit by the named method, in this process. Rows may be beyond memory, as those of `melm.MELM` may.
+    """Fit by the named method, in this process. As for `melm.MELM`, rows may be larger than memory.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

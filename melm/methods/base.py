@@ -1,4 +1,4 @@
-"""What a projection method is: a name, a parameter model, and a plan that ends in a model."""
+"""The interface of a projection method: a name, a model of its parameters, and a plan of a fit."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class DensityParameters(BaseModel):
-    """What every method takes: the density classifier on top of its projection."""
+    """Parameters of every method: those of the density classifier on its projection."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    gamma: PositiveNumber = Field(default=1.0, description="Scale of Silverman's kernel width.")
-    covariance: Literal["ledoit_wolf", "empirical"] = Field("ledoit_wolf", description="Covariance of a class.")
+    gamma: PositiveNumber = Field(default=1.0, description="Factor on the kernel width of Silverman's rule.")
+    covariance: Literal["ledoit_wolf", "empirical"] = Field(
+        "ledoit_wolf", description="Estimate of the covariance of a class."
+    )
     priors: Literal["balanced", "empirical"] | list[Share] = Field(
         "balanced", description="Class probabilities of the classifier."
     )
@@ -46,13 +48,13 @@ class DensityParameters(BaseModel):
 
 
 class Parameters(DensityParameters):
-    """The same, and a number of components that is free to choose."""
+    """The same, with a number of components."""
 
     n_components: int = Field(default=2, ge=1, description="Dimensions of the projection.")
 
 
 class StandardizedParameters(Parameters):
-    """The same, of a method that can see features as they come or standardized."""
+    """The same, with a choice between raw and standardized features."""
 
     standardize: bool = Field(
         True, description="Divide each feature by its spread first, so that its unit of measurement does not matter."
@@ -63,7 +65,7 @@ P = TypeVar("P", bound=BaseModel)
 
 
 class Method(ABC, Generic[P]):
-    """A projection method. It keeps no state: all of a fit is in the data, the parameters and the results of units."""
+    """A projection method. It has no state: a fit depends on the data, the parameters and the results of units only."""
 
     name: ClassVar[str]
     title: ClassVar[str]  # for people
@@ -74,25 +76,25 @@ class Method(ABC, Generic[P]):
 
     @property
     def description(self) -> str:
-        """What the method does, for people: the docstring of its class."""
+        """A description of the method for people: the docstring of its class."""
         return inspect.getdoc(type(self)) or self.title
 
     def n_units(self, parameters: P) -> int:
-        """About how many units a fit has, without its validation. The polish of a few starts comes on top."""
+        """Estimated number of units of a fit without validation, not counting the last climbs of a few starts."""
         return 1
 
     def estimated_seconds(self, parameters: P, counts: Sequence[int], n_features: int) -> float:
-        """About how long one core works on a fit, without its validation, to rows of classes of these sizes."""
+        """Estimated time of a fit on one core without validation, for classes with these numbers of rows."""
         n_rows = sum(counts)
         return 0.05 + 1e-9 * n_rows * n_features * min(n_rows, n_features)
 
     def n_starts(self, parameters: P) -> int | None:
-        """Starts of the search that progress counts; None where the method does not search."""
+        """The number of starts that progress counts; None for a method that does not search."""
         return None
 
     @abstractmethod
     def plan(self, data: Labeled, parameters: P, resamples: Resamples = (), name: str = "") -> Plan[Model]:
-        """The fit on the rows that the resamples leave; `name` begins the names of its units."""
+        """Plan a fit on the training rows of the resamples; `name` is a prefix for the names of its units."""
 
     @abstractmethod
     def run(self, data: Labeled, parameters: P, unit: Unit, should_stop: Callable[[], bool]) -> Result:
@@ -101,24 +103,24 @@ class Method(ABC, Generic[P]):
     def run_together(
         self, data: Labeled, parameters: P, units: Sequence[Unit], should_stop: Callable[[], bool]
     ) -> list[Result]:
-        """Run units that are alike. Bits do not depend on which of them are run together."""
+        """Run units that are alike. The results do not depend on which of them are run together, bit for bit."""
         return [self.run(data, parameters, unit, should_stop) for unit in units]
 
     def preview(self, data: Labeled, parameters: P, unit: Unit, result: Result) -> Preview | None:
-        """What a unit has found, to be shown while the search goes on; None where that is not worth a picture."""
+        """A preview of the result of a unit, to show while the search goes on; None if there is nothing to show."""
         return None
 
 
 @dataclass(frozen=True)
 class LinearMap:
-    """z = (x - offset) projection, and what a reader of the model's card should know about how it was found."""
+    """z = (x - offset) projection, with warnings for the card about how it was found."""
 
     projection: Array  # (d, k)
     offset: Array  # (d,)
     warnings: tuple[str, ...] = ()
 
     def of_features(self, center: Array, scale: Array, varying: npt.NDArray[np.intp]) -> LinearMap:
-        """This map of the standardized features that vary as one of the features themselves."""
+        """This map of standardized, varying features, converted to a map of the raw features."""
         projection, offset = np.zeros((len(center), self.projection.shape[1])), center.copy()
         projection[varying] = (1 / scale[varying])[:, None] * self.projection
         offset[varying] += scale[varying] * self.offset
@@ -129,14 +131,14 @@ D = TypeVar("D", bound=DensityParameters)
 
 
 class DirectMethod(Method[D]):
-    """A method that finds its projection in one go: one unit of work.
+    """A method that finds its projection in a single unit of work.
 
-    Most find the same directions in whatever orthonormal basis the rows are given. Where features are more than rows,
-    these see the rows in coordinates of the space that they span.
+    Most methods find the same directions in any orthonormal basis. With more features than rows, these get the rows in
+    coordinates of the space that the rows span.
     """
 
-    depends_on_axes: ClassVar[bool] = False  # must it see the features themselves?
-    takes_blocks: ClassVar[bool] = False  # are sums over the rows all that it needs?
+    depends_on_axes: ClassVar[bool] = False  # whether it needs the features themselves as axes
+    takes_blocks: ClassVar[bool] = False  # whether it needs only sums over the rows
 
     @abstractmethod
     def project(self, X: Array, codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
@@ -144,9 +146,9 @@ class DirectMethod(Method[D]):
 
     def plan(self, data: Labeled, parameters: D, resamples: Resamples = (), name: str = "") -> Plan[Model]:
         if data.weights is not None:
-            raise ValueError(f"{self.title} takes no weights of rows; melm does.")
+            raise ValueError(f"{self.title} does not take sample weights; melm does.")
         if isinstance(data, LabeledBlocks) and not self.takes_blocks:
-            raise ValueError(f"{self.title} needs all rows in memory: it takes more of them than sums.")
+            raise ValueError(f"{self.title} needs all rows in memory: it cannot be computed block by block.")
         prepared = data.prepare(parameters.covariance, resamples)
         class_priors(parameters.priors, prepared.sizes)
         self.check(prepared, parameters)
@@ -179,7 +181,7 @@ class DirectMethod(Method[D]):
         return {"projection": found.projection, "offset": found.offset, "warnings": list(found.warnings)}
 
     def _project_standardized(self, X: npt.NDArray[Any], codes: npt.NDArray[np.intp], parameters: D) -> LinearMap:
-        """The map of standardized features, as one of the features themselves."""
+        """The map of standardized features, converted to a map of the raw features."""
         scaled = ScaledRows.standardize(Taken(X))
         varying = np.flatnonzero(scaled.factor)
         found = self.project(scaled.columns(varying), codes, parameters)
@@ -188,7 +190,7 @@ class DirectMethod(Method[D]):
     def _project_in_row_space(
         self, X: Matrix, codes: npt.NDArray[np.intp], parameters: D, standardized: bool
     ) -> LinearMap:
-        """The map of coordinates in which the rows have no more dimensions than there are rows, as one of features."""
+        """The map of coordinates in the space that the rows span, converted to a map of the features."""
         taken = Taken.of(X)
         scaled = ScaledRows.standardize(taken) if standardized else ScaledRows.center(taken)
         space = RowSpace.of(scaled, codes)
@@ -198,25 +200,25 @@ class DirectMethod(Method[D]):
         return LinearMap(projection, offset, found.warnings)
 
     def project_blocks(self, data: LabeledBlocks, resamples: Resamples, parameters: D, standardized: bool) -> LinearMap:
-        """The linear map for rows beyond memory, where `takes_blocks`."""
+        """The linear map for rows beyond memory, for methods with `takes_blocks`."""
         raise NotImplementedError
 
     def check(self, prepared: PreparedRows, parameters: D) -> None:
-        """Raise ValueError, before any work is done, where the method cannot fit these rows as the parameters ask."""
+        """Raise ValueError, before any work is done, if the method cannot fit these rows with these parameters."""
         if self.depends_on_axes and prepared.rows.is_sparse:
-            raise ValueError(f"{self.title} takes dense rows only, and would fill these sparse ones.")
+            raise ValueError(f"{self.title} takes dense rows only; these are sparse.")
         if isinstance(parameters, Parameters):
             check_dimensions(parameters.n_components, prepared)
 
 
 class MomentMethod(DirectMethod[D]):
-    """A method that needs of the rows the mean and the covariance of each class, and no more."""
+    """A method that needs only the mean and the covariance of each class."""
 
     takes_blocks = True
 
     @abstractmethod
     def project_moments(self, moments: FeatureMoments, parameters: D) -> LinearMap:
-        """The linear map for rows of which this is known."""
+        """The linear map for classes with these moments."""
 
     def project_blocks(self, data: LabeledBlocks, resamples: Resamples, parameters: D, standardized: bool) -> LinearMap:
         moments = data.moments_of(resamples)

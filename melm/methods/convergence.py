@@ -1,4 +1,4 @@
-"""Iterative estimators of scikit-learn that may end before they converge."""
+"""Fits of scikit-learn estimators that may end before they converge."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from melm.typing import Array
 def fit_quietly(
     estimator: Any, X: Array, title: str, max_iterations: int, codes: npt.NDArray[np.intp] | None = None
 ) -> tuple[str, ...]:
-    """Fit the estimator. Should it not converge, say so by what is returned, for the card, and not on the screen."""
+    """Fit the estimator. If it does not converge, return a warning for the card, and do not show it on the screen."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from melm.typing import Array
 
 
 class CpcaParameters(StandardizedParameters):
-    """Of a class PCA fit."""
+    """Parameters of a class PCA fit."""
 
 
 class Cpca(MomentMethod[CpcaParameters]):

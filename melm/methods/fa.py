@@ -13,16 +13,16 @@ from melm.typing import Array
 
 
 class FaParameters(StandardizedParameters):
-    """Of a factor analysis."""
+    """Parameters of a factor analysis."""
 
-    max_iterations: int = Field(default=1000, ge=1, description="Of expectation maximization.")
+    max_iterations: int = Field(default=1000, ge=1, description="Limit on the iterations of expectation maximization.")
 
 
 class Fa(DirectMethod[FaParameters]):
-    """Common factors behind features that each have a noise of their own. Labels are not used.
+    """Common factors of features that each have a noise variance of their own. Labels are not used.
 
-    z is the posterior mean of the factors, W^T (W W^T + Psi)^-1 (x - mean), a linear map. The scale of the
-    features does not matter; standardized ones are kinder to the numbers.
+    z is the posterior mean of the factors, W^T (W W^T + Psi)^-1 (x - mean), a linear map. The scale of the features
+    does not matter, but standardized features are numerically more stable.
     """
 
     name = "fa"

@@ -20,7 +20,7 @@ from melm.typing import Array
 
 
 class GemParameters(StandardizedParameters):
-    """Of a GEM fit."""
+    """Parameters of a GEM fit."""
 
     ridge: float = Field(
         0.05,
@@ -35,8 +35,8 @@ class Gem(MomentMethod[GemParameters]):
 
     For every ordered pair of classes, generalized eigenvectors v of the second moments M_c = E[x x^T | c]:
     M_a v = s (M_b + ridge trace(M_b) / d I) v. The k with the largest s over all pairs are kept, at length one.
-    Moments are those of the method's own definition: about zero, which is the mean of standardized features. Of
-    features as they come they are not about the mean, and the map has no offset. Constant features are left out.
+    As the method defines them, moments are about zero, which is the mean of standardized features. Moments of raw
+    features are not about their mean, and the map has no offset. Constant features are left out.
     """
 
     name = "gem"
@@ -50,7 +50,7 @@ class Gem(MomentMethod[GemParameters]):
         varying = X.max(axis=0) > X.min(axis=0)
         features = X[:, varying]
         n_features = features.shape[1]
-        # One common scale changes no direction, and keeps squares of tiny or huge values within range.
+        # A common scale changes no direction, and keeps squares of tiny or huge values within range.
         features = features / np.abs(features).max()
         space = None
         if RowSpace.needed(X, len(codes), n_features):  # about zero, and not about the mean

@@ -13,9 +13,9 @@ from melm.typing import Array
 
 
 class IcaParameters(StandardizedParameters):
-    """Of an ICA fit."""
+    """Parameters of an ICA fit."""
 
-    max_iterations: int = Field(default=1000, ge=1, description="Of the fixed-point iteration.")
+    max_iterations: int = Field(default=1000, ge=1, description="Limit on the fixed-point iterations.")
 
 
 class Ica(DirectMethod[IcaParameters]):

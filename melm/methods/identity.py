@@ -10,13 +10,13 @@ from melm.typing import Array
 
 
 class IdentityParameters(DensityParameters):
-    """Of the classifier on all features."""
+    """Parameters of the classifier on all features."""
 
 
 class Identity(DirectMethod[IdentityParameters]):
-    """All features as they are: what the classifier does without a projection, to compare with.
+    """All features without a projection: a baseline for the classifier.
 
-    Where they are more than the rows, all directions in which the rows vary: an orthonormal basis of them.
+    With more features than rows, an orthonormal basis of all directions in which the rows vary.
     """
 
     name = "identity"

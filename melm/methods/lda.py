@@ -15,7 +15,7 @@ from melm.typing import Matrix
 
 
 class LdaParameters(StandardizedParameters):
-    """Of a linear discriminant analysis."""
+    """Parameters of a linear discriminant analysis."""
 
     n_components: int | None = Field(  # type: ignore[assignment]
         None,
@@ -50,7 +50,7 @@ class Lda(DirectMethod[LdaParameters]):
             )
 
     def _project_standardized(self, X: Matrix, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
-        return self.project(X, codes, parameters)  # which does not depend on the scale of the features
+        return self.project(X, codes, parameters)  # the projection does not depend on the scale of the features
 
     def project(self, X: Matrix, codes: npt.NDArray[np.intp], parameters: LdaParameters) -> LinearMap:
         return _discriminants(PreparedRows.prepare(X, codes, int(codes.max()) + 1, parameters.covariance), parameters)
@@ -64,7 +64,7 @@ class Lda(DirectMethod[LdaParameters]):
 def _discriminants(prepared: PreparedRows, parameters: LdaParameters) -> LinearMap:
     n_components = parameters.n_components or min(2, len(prepared.counts) - 1, prepared.n_dimensions)
     shares = np.array(prepared.counts) / sum(prepared.counts)
-    # In whitened coordinates the spread inside the classes is one, so their means tell everything.
+    # In whitened coordinates the covariance inside the classes is the identity, so only their means matter.
     means = np.sqrt(shares)[:, None] * prepared.whitening.means
     directions = np.linalg.svd(means, full_matrices=False)[2][:n_components].T
     return LinearMap(orient(prepared.to_features(directions)), prepared.rows.center)

@@ -35,7 +35,7 @@ GRID_SECONDS = 2e-3  # and of the grid of a class
 
 
 def _parameters_of(documented: type) -> dict[str, str]:
-    """What the docstring of a class says of each of its parameters."""
+    """The texts of the parameters in the docstring of a class."""
     lines = (inspect.getdoc(documented) or "").partition("Parameters\n----------\n")[2].splitlines()
     texts: dict[str, list[str]] = {}
     described: list[str] = []
@@ -50,11 +50,11 @@ def _parameters_of(documented: type) -> dict[str, str]:
     return {name: " ".join(said) for name, said in texts.items()}
 
 
-TEXTS = defaultdict(str, _parameters_of(MELM))  # python -OO leaves docstrings out
+TEXTS = defaultdict(str, _parameters_of(MELM))  # python -OO removes docstrings
 
 
 class MelmParameters(Parameters):
-    """Of a MELM fit. Names, defaults and texts are those of the estimator."""
+    """Parameters of a MELM fit. Names, defaults and texts are those of the estimator."""
 
     n_components: int = Field(default=2, ge=1, description=TEXTS["n_components"])
     gamma: PositiveNumber | Annotated[list[PositiveNumber], Field(min_length=1)] | Literal["auto"] = Field(  # type: ignore[assignment]
@@ -118,7 +118,7 @@ class MelmMethod(Method[MelmParameters]):
         )
 
     def _evaluation(self, parameters: MelmParameters, counts: Sequence[int], n_features: int) -> float:
-        """Of the divergence and its gradient, in seconds, on a grid of usual size or over all pairs of rows."""
+        """Estimated seconds of the divergence with its gradient, on a grid of usual size or over all pairs of rows."""
         n_rows, k = sum(counts), parameters.n_components
         by_grid = GRID_SECONDS * len(counts) + n_rows * (1.5e-7 + 1.5e-9 * 8**k) if k <= GRID_COMPONENTS else np.inf
         return 1e-9 * n_rows * n_features * k + min(by_grid, pairwise_cost(counts))
@@ -154,7 +154,7 @@ class MelmMethod(Method[MelmParameters]):
         return _fitting_of(parameters.model_dump_json(), data.X.shape[1])
 
 
-@lru_cache(maxsize=100)  # fits that take turns: each unit of one asks
+@lru_cache(maxsize=100)  # each unit of a fit asks, and a worker may alternate between fits
 def _fitting_of(parameters: str, n_features: int) -> Fitting:
     options = json.loads(parameters)
     return MELM(random_state=options.pop("seed"), **options).fitting(n_features)

@@ -14,21 +14,21 @@ from melm.methods.base import DirectMethod, LinearMap, StandardizedParameters
 from melm.methods.convergence import fit_quietly
 from melm.typing import Array
 
-MAX_ROWS = 5_000  # every step compares all pairs: minutes here, and hours not far beyond
+MAX_ROWS = 5_000  # every step compares all pairs: with more rows, minutes soon become hours
 
 
 class NcaParameters(StandardizedParameters):
-    """Of a neighborhood components analysis."""
+    """Parameters of a neighborhood components analysis."""
 
-    max_iterations: int = Field(default=100, ge=1, description="Of the optimizer.")
+    max_iterations: int = Field(default=100, ge=1, description="Limit on the iterations of the optimizer.")
 
 
 class Nca(DirectMethod[NcaParameters]):
-    """The map in which a row's neighbors are most likely of its own class.
+    """The map in which the neighbors of a row are most likely of its own class.
 
-    Distances are softened by an exponential, which features of large scale would saturate. The climb begins at the
-    principal components. Neighborhoods do not change when the map is turned; it is turned onto the principal axes of
-    what it shows. At most 5,000 rows.
+    Distances are softened by an exponential, which features of large scale would saturate. The optimizer begins at the
+    principal components. A rotation does not change neighborhoods, so the map is rotated to the principal axes of the
+    projected rows. At most 5,000 rows.
     """
 
     name = "nca"

@@ -12,19 +12,19 @@ from melm.typing import Array
 
 
 class NmfParameters(Parameters):
-    """Of a non-negative matrix factorization."""
+    """Parameters of a non-negative matrix factorization."""
 
-    max_iterations: int = Field(default=1000, ge=1, description="Of coordinate descent.")
+    max_iterations: int = Field(default=1000, ge=1, description="Limit on the iterations of coordinate descent.")
 
 
 class Nmf(DirectMethod[NmfParameters]):
     """Non-negative parts that add up to the rows. Labels are not used.
 
-    Each feature is divided by its spread and shifted to begin at zero first: there is no other way to make features
-    non-negative that keeps them alike.
+    Each feature is first divided by its standard deviation and shifted so that its minimum is zero, to make all
+    features non-negative and of equal scale.
 
-    z are the least-squares coordinates of such a row in the parts H, each of length one. On rows that the
-    parts explain they are the non-negative weights of the factorization; unlike these they are linear in x.
+    z are the least-squares coordinates of such a row in the parts H, each of length one. They are linear in x. For rows
+    that the parts explain exactly, they are the non-negative weights of the factorization.
     """
 
     name = "nmf"

@@ -12,7 +12,7 @@ from melm.typing import Array
 
 
 class PcaParameters(StandardizedParameters):
-    """Of a PCA fit."""
+    """Parameters of a PCA fit."""
 
 
 class Pca(MomentMethod[PcaParameters]):

@@ -12,13 +12,13 @@ from melm.typing import Array
 
 
 class PlsParameters(StandardizedParameters):
-    """Of a partial least squares discriminant analysis."""
+    """Parameters of a partial least squares discriminant analysis."""
 
 
 class Pls(DirectMethod[PlsParameters]):
-    """Directions of largest covariance with the classes, each after what the ones before explain is taken out.
+    """Directions of largest covariance with the classes, each after subtracting what the previous ones explain.
 
-    Partial least squares regression (NIPALS) on one indicator column for each class, each of spread one.
+    Partial least squares regression (NIPALS) on one indicator column for each class, each of standard deviation one.
     """
 
     name = "pls"

@@ -14,14 +14,14 @@ from melm.typing import Array
 
 
 class PpcaParameters(StandardizedParameters):
-    """Of a per-class PCA fit."""
+    """Parameters of a per-class PCA fit."""
 
 
 class Ppca(MomentMethod[PpcaParameters]):
-    """The first principal component of each class, the widest first.
+    """The first principal component of each class, the one with the largest variance first.
 
-    With more components than classes the second components of the classes follow, then the third; with fewer, the
-    narrowest are left out. The axes have length one but are not at right angles.
+    With more components than classes, the second components of the classes follow, then the third. With fewer, those
+    with the smallest variance are left out. The axes have length one but are not orthogonal.
     """
 
     name = "ppca"

@@ -1,4 +1,4 @@
-"""2ePCA: class PCA in which every class counts the same, however many rows it has."""
+"""2ePCA: class PCA in which every class has the same weight, whatever its number of rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from melm.typing import Array
 
 
 class TwoEpcaParameters(StandardizedParameters):
-    """Of a 2ePCA fit."""
+    """Parameters of a 2ePCA fit."""
 
 
 class TwoEpca(MomentMethod[TwoEpcaParameters]):
-    """Principal components of the plain sum of the class covariances: class PCA without weights."""
+    """Principal components of the unweighted sum of the class covariances: class PCA without weights."""
 
     name = "2epca"
     title = "Two-ellipsoid PCA"

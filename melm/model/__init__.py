@@ -1,4 +1,4 @@
-"""What a fit leaves behind: a linear map, the class densities behind it, and a card that tells how they came about."""
+"""The result of a fit: a linear map, the densities of the projected classes, and a card that describes them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SMALLER_BLOCKS = 16  # than usual, so that a block and its difference from the o
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Rows as fits that had not seen them placed and judged them: for the picture."""
+    """Held-out rows for the picture, as placed and classified by the fits of their folds."""
 
     positions: Array  # (m, k), in the model's coordinates
     codes: npt.NDArray[np.intp]  # (m,), of the true class
     predicted: npt.NDArray[np.intp]  # (m,)
-    rows: npt.NDArray[np.intp] | None = None  # (m,), places among the training rows; models of 0.1 do not know them
+    rows: npt.NDArray[np.intp] | None = None  # (m,), indices of training rows; version 0.1 did not store them
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,25 +41,25 @@ class Model:
     feature_names: list[str] | None
     card: Card
     held_out: HeldOutRows | None = None  # where the fit was validated
-    encoder: Encoder | None = None  # from rows of a table, where it had gaps or categories, to rows of X
-    id_name: str | None = None  # the column of the table that names its rows
-    all_loadings: Array | None = None  # (d, k), where the card has the largest only
+    encoder: Encoder | None = None  # from rows of a table with missing values or categories to rows of X
+    id_name: str | None = None  # the column of row ids in the table
+    all_loadings: Array | None = None  # (d, k), if the card lists only the largest
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns that a row has, by name: the features themselves where there is no encoder."""
+        """The names of the columns of a row: the features themselves if there is no encoder."""
         if self.encoder is not None:
             return [column.name for column in self.encoder.columns]
         return self.feature_names or [f"x{j}" for j in range(len(self.projection))]
 
     @property
     def features(self) -> list[str]:
-        """What the rows of the projection stand for, by name."""
+        """The names of the features, in the order of the rows of the projection."""
         return self.columns if self.encoder is None else self.encoder.features
 
     @property
     def standardized_loadings(self) -> Array:
-        """What a standard deviation of each feature moves along the axes, in standard deviations of the axis (d, k)."""
+        """How far a standard deviation of each feature moves a row, in standard deviations of the axes (d, k)."""
         return np.array(self.card.loadings) if self.all_loadings is None else self.all_loadings
 
     @property
@@ -77,7 +77,7 @@ class Model:
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.projection.shape[1])), *parts])
 
     def predict(self, X: Matrix, should_stop: ShouldStop = never) -> npt.NDArray[Any]:
-        """The most probable label of each row. Raises `Stopped` soon after it is told to stop, as the next two do."""
+        """The most probable label of each row. It and the next two raise `Stopped` soon after `should_stop` is true."""
         labels: npt.NDArray[Any] = self.classes[self.densities.most_probable(self.transform(X), should_stop)]
         return labels
 
@@ -92,31 +92,31 @@ class Model:
         return self.densities.log_density(self.transform(X), should_stop)
 
     def loadings(self) -> Any:
-        """The standardized loadings as a DataFrame of pandas: a row for each feature, a column for each axis."""
+        """The standardized loadings as a pandas DataFrame: a row for each feature, a column for each axis."""
         from melm.model import frames
 
         return frames.loadings(self)
 
     def axis_correlations(self) -> Any:
-        """The correlations of the features with the axes as a DataFrame of pandas; of many, the strongest features."""
+        """The correlations of the features that the card lists with the axes, as a pandas DataFrame."""
         from melm.model import frames
 
         return frames.axis_correlations(self)
 
     def importance(self) -> Any:
-        """What is lost when a column is shuffled, as a DataFrame of pandas. It takes held-out rows."""
+        """The permutation importance of the columns as a pandas DataFrame. Needs a validated fit."""
         from melm.model import frames
 
         return frames.importance(self)
 
     def confusion(self) -> Any:
-        """Held-out rows by true and by predicted class, as a DataFrame of pandas."""
+        """The confusion matrix of the held-out rows as a pandas DataFrame. Needs a validated fit."""
         from melm.model import frames
 
         return frames.confusion(self)
 
     def starts(self) -> Any:
-        """Every start of the search, or every path, as a DataFrame of pandas."""
+        """Every start of the search, or every path, as a pandas DataFrame."""
         from melm.model import frames
 
         return frames.starts(self)

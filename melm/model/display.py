@@ -1,4 +1,4 @@
-"""Pictures of models by matplotlib, in the way of scikit-learn's displays."""
+"""Pictures of models by matplotlib, with the interface of scikit-learn's displays."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ def plot(
     ax: Axes | None = None,
     arrows: int = 6,
 ) -> Any:
-    """Draw a fitted MELM, or any model: its classes, where it takes rows for which, and what makes up its axes.
+    """Draw a fitted MELM or a model: its classes, its decision boundary, and the features that make up its axes.
 
-    With one component, the densities of the classes; with two, points, contours of the densities, and the boundary of
-    the prediction; with more, the same for each pair of the first four. Rows that folds held out are drawn as rings
-    where the model knows them, and the verdict on the fit is the title.
+    With one component, the class densities are drawn; with two, points, contours of the densities and the decision
+    boundary; with more, the same for each pair of the first four. If the fit was validated, held-out rows are drawn as
+    rings. The title is the verdict on the fit.
 
     Parameters
     ----------
     estimator : MELM, Pipeline that ends in a MELM, or Model
-        What was fitted; a model of `melm.remote` too.
+        The fitted estimator or model, which may also come from `melm.remote`.
     X : rows of features, optional
-        Rows to be drawn. The model's own rows are, where none are given.
+        Rows to draw; by default those that the model stores.
     y : array-like of labels, optional
-        Their classes; without them, those that the model predicts.
+        Classes of these rows; by default those that the model predicts.
     ax : Axes, optional
-        Where to draw, for up to two components. A figure is made where there is none.
+        Where to draw, for up to two components; by default in a new figure.
     arrows : int, default=6
-        How many features have an arrow, those with the largest loadings. 0 draws none.
+        Number of features that are drawn as arrows, those with the largest loadings. 0 draws none.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def plot(
 
     See Also
     --------
-    ProjectionDisplay : The same as an object, in the way of scikit-learn's displays.
+    ProjectionDisplay : The same as an object, with the interface of scikit-learn's displays.
 
     Examples
     --------
@@ -87,16 +87,16 @@ def plot(
 
 
 class ProjectionDisplay:
-    """A projection with the densities of its classes, drawn by matplotlib.
+    """A projection with its class densities, drawn by matplotlib.
 
-    Make one with `from_estimator`; `plot` draws it again, into other axes.
+    Create one with `from_estimator`. Call `plot` to draw it again on other axes.
 
     Parameters
     ----------
     model : Model
-        What was fitted.
+        The fitted model.
     points : list of ndarray of shape (n_rows, n_components), optional
-        Projected rows, by class in the order of `model.classes`. The model's own where none are given.
+        Projected rows by class, in the order of `model.classes`; by default those that the model stores.
 
     Attributes
     ----------
@@ -132,15 +132,15 @@ class ProjectionDisplay:
         ax: Axes | None = None,
         arrows: int = 6,
     ) -> Self:
-        """Draw what was fitted; the parameters are those of `melm.plot`."""
+        """Draw a fitted estimator or model; the parameters are those of `melm.plot`."""
         model = model_of(estimator)
         points = None if X is None else _by_class(estimator, model, X, y)
         if X is None and y is not None:
-            raise ValueError("y are the labels of X, and there is no X.")
+            raise ValueError("y are the labels of X, but X is missing.")
         return cls(model, points).plot(ax=ax, arrows=arrows)
 
     def plot(self, *, ax: Axes | None = None, arrows: int = 6) -> Self:
-        """Draw into these axes, or into a figure of its own."""
+        """Draw on these axes, or in a new figure."""
         check_extra("plot", "a plot")
         picture = with_axis_names(describe(self.model, self.model.method), self.model)
         self.axes_ = self._axes(len(picture.panels), ax)
@@ -193,7 +193,7 @@ class ProjectionDisplay:
     def _draw_plane(self, axes: Axes, panel: Panel, pair: tuple[int, int], n_arrows: int) -> None:
         low, high = np.array([panel.x_range, panel.y_range]).T
         for code, series in enumerate(panel.series):
-            rows = np.clip(self._rows(code)[:, list(pair)], low, high)  # what lies far away is drawn at the border
+            rows = np.clip(self._rows(code)[:, list(pair)], low, high)  # outliers are drawn at the border
             held_out = np.clip(np.reshape(series.held_out, (-1, 2)), low, high)
             self._draw_rows(axes, code, rows, held_out, series.label)
             for contour in series.contours:
@@ -207,7 +207,7 @@ class ProjectionDisplay:
         self._draw_arrows(axes, pair, low, high, n_arrows)
 
     def _draw_rows(self, axes: Axes, code: int, rows: Array, held_out: Array, label: Label) -> None:
-        """Rows that were fitted as points, and those that folds held out as rings."""
+        """Draw training rows as points, and held-out rows as rings."""
         mark, color = MARKERS[code // len(COLORS) % len(MARKERS)], _color(code)
         drawn: dict[str, Any] = {"marker": mark, "clip_on": False, "zorder": 2}
         points: dict[str, Any] = {"color": color, "alpha": 0.45, "linewidths": 0, "label": _label(code, label)}
@@ -216,7 +216,7 @@ class ProjectionDisplay:
         axes.scatter(held_out[:, 0], held_out[:, 1], s=22, **rings, **drawn)
 
     def _draw_arrows(self, axes: Axes, pair: tuple[int, int], low: Array, high: Array, n_arrows: int) -> None:
-        """Where the features lead: those that move rows farthest in this plane, by a standard deviation of each."""
+        """Draw arrows for the features whose standard deviation moves rows farthest in this plane."""
         from matplotlib import patheffects
 
         spread = np.concatenate(self.model.densities.rows).std(axis=0)
@@ -241,7 +241,7 @@ class ProjectionDisplay:
             text.set(path_effects=outline, clip_on=True)
 
     def _rows(self, code: int) -> Array:
-        """Rows of a class, as many as can be told apart."""
+        """Rows of a class, thinned to as many as can be distinguished."""
         if self.points is None:
             densities = self.model.densities
             share = len(densities.rows[code]) / sum(map(len, densities.rows))
@@ -252,7 +252,7 @@ class ProjectionDisplay:
 
 
 def model_of(estimator: Any) -> Model:
-    """The model in what a user has."""
+    """The model of an estimator, a pipeline or a model of a service."""
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
     last = last.to_local() if hasattr(last, "to_local") else last  # a model of a service
     model = getattr(last, "model_", last)
@@ -288,7 +288,7 @@ def _pairs(picture: Plot) -> list[tuple[int, int]]:
 
 
 def _apart(axes: Axes, tips: Array, origin: Array, names: Sequence[str]) -> Array:
-    """Places beyond the tips for names, moved up or down where they would cover each other."""
+    """Positions for names beyond the tips of the arrows, moved up or down so that none covers another."""
     from matplotlib.font_manager import FontProperties
 
     points = FontProperties(size="small").get_size_in_points() * axes.figure.dpi / 72
@@ -326,4 +326,4 @@ def _color(code: int) -> str:
 
 
 def _label(code: int, label: object) -> str:
-    return shorten(str(label)) if code < MOST_NAMED else "_"  # matplotlib names nothing that begins like this
+    return shorten(str(label)) if code < MOST_NAMED else "_"  # matplotlib omits labels with this prefix

@@ -1,4 +1,4 @@
-"""What a card knows, as DataFrames of pandas."""
+"""Parts of a card as pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def loadings(model: Model) -> Any:
 
 
 def axis_correlations(model: Model) -> Any:
-    """The same of the features that the card lists."""
+    """A row for each feature that the card lists, a column for each axis."""
     return _frame(model.card.axis_correlations, model.card.features, _axes(model), "feature")
 
 

@@ -1,4 +1,4 @@
-"""HTML and SVG out of values that somebody else has written: one function, which escapes."""
+"""HTML and SVG from untrusted values: one function, which escapes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Markup(str):
 
 
 def fill(template: LiteralString, *values: object) -> Markup:
-    """The template with the values in its places, all of them escaped but markup."""
+    """The template with the values filled in. Values are escaped unless they are markup."""
     return Markup(template.format(*(each if isinstance(each, Markup) else escape(str(each)) for each in values)))
 
 

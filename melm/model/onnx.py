@@ -1,7 +1,7 @@
 """A model as an ONNX file: projection and densities as standard operators, for runtimes without Python.
 
-Needs the extra `melm[onnx]`. The graph takes `X` (n, d) in double precision, NaN where a
-column that had gaps has one, and gives `Z`, `probabilities` and `label`.
+Needs the extra `melm[onnx]`. The graph takes `X` (n, d) in double precision, with NaN for missing values in columns
+that had some in training, and gives `Z`, `probabilities` and `label`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IR_VERSION = 9
 
 
 class TextColumns(ValueError):
-    """The model takes text, for which the file has no place."""
+    """The model has columns of text, which an ONNX file of this graph cannot take."""
 
 
 def dump(model: Model) -> bytes:
@@ -42,7 +42,7 @@ def dump(model: Model) -> bytes:
 
 
 def _features(graph: _Graph, encoder: Encoder | None, onnx: Any) -> str:
-    """The features out of the columns of X: gaps, which are NaN, take the median and are flagged."""
+    """The features from the columns of X: missing values, which are NaN, take the median and are flagged."""
     if encoder is None:
         return "X"
     numbers = [column for column in encoder.columns if isinstance(column, NumberColumn)]
@@ -83,7 +83,7 @@ def _joint(graph: _Graph, model: Model, code: int, Z: str) -> str:
 
 
 def _labels(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels in a type that ONNX has."""
+    """Labels in a type that ONNX supports."""
     if classes.dtype.kind in "US":
         return classes.astype(object)
     return classes if classes.dtype.kind in "bf" else classes.astype(np.int64)

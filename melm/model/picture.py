@@ -1,6 +1,6 @@
-"""What a model looks like: densities for one component, scatter with contours and boundary for two, pairs for more.
+"""Plots of models: densities for one component, a scatter plot with contours and boundary for two, pairs for more.
 
-`describe` gives numbers, for pages that draw by themselves; `draw` turns them into SVG.
+`describe` gives the numbers, for clients that draw the plot themselves; `draw` turns them into SVG.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from melm.model.card import Card
 from melm.model.markup import Markup, fill, join
 from melm.typing import Array, ShouldStop, never
 
-DEFAULT_POINTS = 2_000  # of a model: more can hardly be told apart
+DEFAULT_POINTS = 2_000  # of a model: more can hardly be distinguished
 MAX_POINTS = 200_000
 MAX_COMPONENTS = 4  # of a plot by pairs
 GRID = 64
@@ -41,7 +41,7 @@ Segment = Annotated[list[float], Field(min_length=4, max_length=4)]  # x and y o
 
 
 class Contour(BaseModel):
-    """Where a class's density has one value."""
+    """A contour line of the density of a class."""
 
     level: float = Field(description="As a share of the class's highest density.")
     segments: list[Segment]
@@ -53,13 +53,13 @@ class Series(BaseModel):
     label: Label
     points: list[Pair] = Field(description="Training rows, evenly thinned; empty for one component.")
     held_out: list[Pair] = Field(
-        description="Rows as fits that had not seen them would place them; empty where the fit was not validated."
+        description="Held-out rows, as placed by the fits of their folds; empty if the fit was not validated."
     )
     held_out_rows: list[int] = Field(
-        default_factory=list, description="Their places among the training rows, from 0, where the model knows them."
+        default_factory=list, description="Their indices among the training rows, from 0, if the model stores them."
     )
     held_out_predicted: list[int] = Field(
-        default_factory=list, description="The classes for which these fits take them, by place among the labels."
+        default_factory=list, description="The classes that these fits predict for them, as indices of the labels."
     )
     curve: list[Pair] = Field(description="Density times prior along the axis; for one component only.")
     contours: list[Contour]
@@ -73,7 +73,7 @@ class Panel(BaseModel):
     x_range: Pair
     y_range: Pair
     series: list[Series]
-    boundary: list[Segment] = Field(description="Where the prediction changes; for two components only.")
+    boundary: list[Segment] = Field(description="Decision boundary; for two components only.")
 
 
 class Plot(BaseModel):
@@ -81,12 +81,12 @@ class Plot(BaseModel):
 
     model_id: str
     n_components: int
-    n_rows: int = Field(description="Rows that the model keeps, of which the points are a part.")
+    n_rows: int = Field(description="Rows that the model stores; the points are some of them.")
     panels: list[Panel]
 
 
 def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS, should_stop: ShouldStop = never) -> Plot:
-    """What a plot of the model shows."""
+    """The contents of a plot of the model, as numbers."""
     n_components = model.projection.shape[1]
     n_rows = sum(map(len, model.densities.rows))
     shown = [
@@ -102,10 +102,10 @@ def describe(model: Model, model_id: str, max_points: int = DEFAULT_POINTS, shou
         panels = [
             pair_panel(marginal(model.densities, pair), shown, positions, labels, pair, should_stop) for pair in pairs
         ]
-        for series, each in zip(panels[0].series, unseen, strict=True):  # the same rows in each panel: said once
+        for series, each in zip(panels[0].series, unseen, strict=True):  # the same rows in each panel, listed once
             series.held_out_rows = [] if each.rows is None else each.rows.tolist()
             series.held_out_predicted = each.predicted.tolist()
-        if n_components > 2:  # what two of more components say of the prediction is not the prediction
+        if n_components > 2:  # two of several components do not determine the prediction
             panels = [panel.model_copy(update={"boundary": []}) for panel in panels]
     return Plot(model_id=model_id, n_components=n_components, n_rows=n_rows, panels=panels)
 
@@ -132,7 +132,7 @@ def curve_panel(densities: ClassDensities, labels: list[Label], should_stop: Sho
 
 
 def held_out_rows(model: Model, max_points: int) -> list[HeldOutRows]:
-    """Rows by true class, as fits that had not seen them placed them: evenly thinned."""
+    """Held-out rows by true class, as placed by the fits of their folds, evenly thinned."""
     found = model.held_out
     if found is None:
         nothing = np.empty(0, np.intp)
@@ -176,9 +176,9 @@ def pair_panel(
 
 
 def limits(by_class: list[Array]) -> list[float]:
-    """What a picture shows of an axis: every class, and within a class all but a few rows that lie far from the others.
+    """The range of an axis that a plot shows: all classes, without the few rows that lie far from the others.
 
-    They would press all others together; they are drawn at the border.
+    Outliers would squeeze all other rows together, so they are drawn at the border.
     """
     large = [values for values in by_class if len(values) >= ENOUGH] or by_class
     ends = np.array([reach(np.sort(values)) for values in large])
@@ -188,7 +188,7 @@ def limits(by_class: list[Array]) -> list[float]:
 
 
 def reach(values: Array) -> tuple[float, float]:
-    """The central values in order, and as far beyond them as normal ones lie."""
+    """The range of the central values, extended as far as normally distributed values reach."""
     cut = int((1 - CENTRAL) / 2 * (len(values) - 1))
     low, high = values[cut], values[len(values) - 1 - cut]
     beyond = REACH * (high - low)
@@ -196,7 +196,7 @@ def reach(values: Array) -> tuple[float, float]:
 
 
 def decision_boundary(x: Array, y: Array, joint: Array) -> list[Segment]:
-    """Where each class stops being the most probable one. Of two classes, one tells for both."""
+    """The lines at which each class stops being the most probable one. Two classes share a single line."""
     n_classes = joint.shape[1]
     first = joint.argmax(axis=1)
     second, best = np.sort(np.partition(joint, n_classes - 2, axis=1)[:, -2:], axis=1).T
@@ -277,7 +277,7 @@ def with_axis_names(plot: Plot, model: Model) -> Plot:
 
 
 def axis_name(card: Card, axis: int) -> str:
-    """A column of several features has no sign, as their weights may differ."""
+    """The name of an axis. A column of several features has no sign, as their weights may differ."""
     weights = {name: row[axis] for name, row in zip(card.features, card.loadings, strict=True)}
     if card.columns:
         positions = {p: i for i, p in enumerate(card.feature_positions or range(len(card.features)))}
@@ -303,7 +303,7 @@ def draw_heading(lines: Sequence[str]) -> Iterator[Markup]:
 
 
 def draw_legend(plot: Plot, width: int, y: int) -> tuple[list[Markup], int]:
-    """A dot and a name for each class, in as many lines as they take, and where the last one is."""
+    """A dot and a name for each class on as many lines as needed, and the position of the last line."""
     x, drawn = GAP, []
     named = plot.panels[0].series[:MOST_NAMED]
     for code, series in enumerate(named):
@@ -363,7 +363,7 @@ def draw_panel(panel: Panel) -> Iterator[str]:
         left, top = map(float, place(*inside).split())
         if inside == (x, y):
             yield draw_mark(left, top, code, 2.2, ' fill-opacity="0.55"')
-        else:  # far from the others
+        else:  # an outlier, drawn at the border
             yield f'<path d="M{left} {top}m-3 2.5h6l-3 -5z" fill="{color_of(code)}"/>'
     for code, series in enumerate(panel.series):
         color = color_of(code)
@@ -379,7 +379,7 @@ def draw_panel(panel: Panel) -> Iterator[str]:
 
 
 def draw_ticks(panel: Panel) -> Iterator[str]:
-    """Round values along each axis, and the axes' names."""
+    """Round values along each axis, and the names of the axes."""
     for value, share in ticks(panel.x_range):
         yield f'<text x="{share * SIZE:.0f}" y="{SIZE + 16}" text-anchor="middle" fill="#777">{value:g}</text>'
     for value, share in ticks(panel.y_range):
@@ -391,7 +391,7 @@ def draw_ticks(panel: Panel) -> Iterator[str]:
 
 
 def ticks(bounds: list[float]) -> Iterator[tuple[float, float]]:
-    """Multiples of 1, 2 or 5 times a power of ten, each with its place between the bounds."""
+    """Multiples of 1, 2 or 5 times a power of ten, each with its relative position between the bounds."""
     low, high = bounds
     rough = (high - low) / 6
     power = 10.0 ** math.floor(math.log10(rough))

@@ -1,4 +1,4 @@
-"""A model in a few words, for consoles and notebooks: whether it holds, what it is, how to go on."""
+"""A short summary of a model for consoles and notebooks: its size, its verdict, and what to call next."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CALLS = ("model.plot()", "model.loadings()")
 
 
 def as_text(model: Model) -> str:
-    """A few lines."""
+    """The summary as a few lines of text."""
     return "\n".join([sizes(model), *verdict(model), *model.card.warnings, f"How to go on: {', '.join(calls(model))}"])
 
 
 def as_html(model: Model) -> Markup:
-    """The same with a picture."""
+    """The summary as HTML, with a picture."""
     sentence, *advice = verdict(model)
     drawn = picture.draw(picture.with_axis_names(picture.describe(model, model.method, DRAWN_POINTS), model))
     warnings = join(fill("<p>{}</p>", warning) for warning in model.card.warnings)

@@ -1,1 +1,1 @@
-"""The Cauchy-Schwarz divergence of projected classes, and what it is made of."""
+"""Objectives: the Cauchy-Schwarz divergence of projected classes, Renyi's entropy, and the log posterior."""

@@ -1,9 +1,9 @@
 """The divergence of rows that are beyond memory: two passes over their blocks for a value with its gradient.
 
-The first pass sums the spectra of the classes, the second pulls the gradient back. Between them only grids travel, so
-what is held does not depend on the number of rows. The box of a grid follows from the sample; the
-few rows at its border and outside come here, and pairs with a row outside are summed exactly. All other pairs with
-such a row are too far to count.
+The first pass sums the spectra of the classes, the second pulls the gradient back. Only grids are transferred between
+them, so memory does not depend on the number of rows. The box of a grid follows from the sample. The few rows at its
+border and outside are gathered, and pairs of these with a row outside are summed exactly. All other pairs with a row
+outside are too far apart to matter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from melm.typing import Array
 def divergence_on(
     prepared: PreparedRows, n_components: int, gamma: float, form: Form, spectral_tolerance: float = SPECTRAL_TOLERANCE
 ) -> WhitenedDivergence | BlockDivergence:
-    """The objective on all prepared rows, wherever they are. Those beyond memory are always taken accurately."""
+    """The divergence on all prepared rows, wherever they are. For rows beyond memory it is always accurate."""
     if prepared.everything is None:
         return WhitenedDivergence(prepared, n_components, gamma, form, spectral_tolerance)
     return BlockDivergence(prepared, prepared.everything, n_components, gamma, form)
@@ -89,7 +89,7 @@ class BlockDivergence:
         return divergence_of(found.log_values), inner + 2 * (found.smoothed @ gradient.smoothing).sum(axis=0)
 
     def _evaluate(self, V: Array) -> _Found | None:
-        """What the first pass finds; None where the classes are too far apart for any grid to tell by how much."""
+        """The result of the first pass; None if the classes are too far apart for any grid to resolve."""
         self.n_evaluations += 1
         smoothed = self._smoothing @ V
         S = V.T @ smoothed
@@ -113,9 +113,9 @@ class BlockDivergence:
         return None
 
     def _grids(self, Z: list[Array], S: Array, tolerance: float) -> list[Grid] | None:
-        """One grid for all classes, or one for each pair of them where that is smaller; None where both are too large.
+        """One grid for all classes, or one for each pair if these are smaller; None if both are too large.
 
-        They follow from the sample alone, so that no pass is needed to choose them.
+        They depend on the sample only, so that no pass is needed to choose them.
         """
         shared = shared_grid(self._pairs, Z, S, tolerance)
         if shared is not None and shared.excess <= len(Z):
@@ -133,7 +133,7 @@ class BlockDivergence:
 
 @dataclass(frozen=True)
 class _Found:
-    """What one pass over the blocks found at one projection."""
+    """The result of the first pass at one projection."""
 
     projection: Array  # (d, k)
     smoothed: Array  # (C, r, k)
@@ -145,7 +145,7 @@ class _Found:
 
 
 class _Part:
-    """The potentials of one grid's pairs: of rows on the grid, and of pairs with a row outside of it."""
+    """The potentials of the pairs of one grid: by the grid, and by exact sums over pairs with a row outside of it."""
 
     def __init__(self, grid: Grid, sums: Sequence[Spectrum], border: list[Array], S: Array, shares: Array) -> None:
         self._grid = grid
@@ -164,11 +164,11 @@ class _Part:
             logs = [self._on_grid.log_values[a, b], *(part.log_values[a, b] for part in exact)]
             self._exact[a, b] = exact
             self.log_values[a, b] = float(np.logaddexp.reduce(logs))
-            with np.errstate(invalid="ignore"):  # of a potential that is zero, nobody asks for shares
+            with np.errstate(invalid="ignore"):  # the shares of a potential of zero are not used
                 self._shares[a, b] = np.exp(np.array(logs) - self.log_values[a, b]).tolist()
 
     def add_gradient(self, weights: Mapping[Pair, float], gradient: Gradient) -> list[tuple[int, Spectrum]]:
-        """Add what comes of the rows at the border. Of the others, gives the code and the spectra of each class."""
+        """Add the gradient of the rows at the border. For the others, return the code and the spectra of each class."""
         on_grid = {pair: weights[pair] * self._shares[pair][0] for pair in self._grid.pairs}
         adjoints = []
         for begin, smoothing, spectra in self._on_grid.adjoints(on_grid):
@@ -183,7 +183,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class Sums:
-    """Of some rows: their spectra by grid and class, and those rows that lie at a border or outside."""
+    """Sums over some rows: their spectra by grid and class, and the rows that lie at a border or outside."""
 
     spectra: list[list[Spectrum]]
     border: npt.NDArray[Any]  # (m, d)
@@ -201,7 +201,7 @@ class Sums:
 
 
 def sum_up(block: RowBlock, projection: Array, center: Array, grids: Sequence[Grid]) -> Sums:
-    """The first pass over one block: sums of exp(i xi . u) over the rows on each grid, each row counting once."""
+    """The first pass over one block: sums of exp(i xi . u) over the rows on each grid, with weight one for each row."""
     Z = (block.X - center) @ projection
     at_border = np.zeros(len(Z), dtype=bool)
     spectra = []

@@ -29,14 +29,14 @@ from melm.typing import Array, Matrix
 
 Form: TypeAlias = Literal["auto", "exact", "spectral"]
 
-SPECTRAL_COMPONENTS = 3  # beyond, grids grow faster than pairs
+SPECTRAL_COMPONENTS = 3  # with more, grids grow faster than pairs
 SPECTRAL_TOLERANCE = 1e-8
 TIGHTEST_TOLERANCE = 1e-13
 RESOLVED = 1e3  # the mean similarity is trusted down to this many times the tolerance
-PAIR_SECONDS = 4e-4  # of a grid that one pair has to itself, at least
-QUICK_SECONDS = 3e-4  # below this the exact form is taken without a look at grids
-ROWS_ARE_LESS = 4  # times: how much larger all covariances are than all projected rows, before these replace them
-QUICK_PAIRS = 2**22  # up to here an unresolved similarity is computed exactly at once, without a tighter grid
+PAIR_SECONDS = 4e-4  # least time of a grid for a single pair
+QUICK_SECONDS = 3e-4  # the exact form is used if it takes less, without comparing grids
+ROWS_ARE_LESS = 4  # projected rows replace the covariances if these are so many times larger
+QUICK_PAIRS = 2**22  # up to so many pairs, an unresolved similarity is computed exactly, without trying a finer grid
 
 
 class WhitenedDivergence:
@@ -58,7 +58,7 @@ class WhitenedDivergence:
         widths = np.array([silverman(size, n_components, gamma) for size in prepared.sizes])
         self._shares = prepared.rows.shares
         covariances, mixture = prepared.whitening.covariances, prepared.whitening.mixture
-        # Where the covariances are large against the rows, their products with V come from the projected rows.
+        # If the covariances are large relative to the rows, their products with V are computed from projected rows.
         self._by_rows = (
             mixture is not None and covariances.size > ROWS_ARE_LESS * sum(prepared.rows.counts) * n_components
         )
@@ -102,9 +102,9 @@ class WhitenedDivergence:
         return value, times(to_features.T, self.prepared.rows.pull_back(gradient.together) + 2 * F @ noise)
 
     def _evaluate(self, V: Array) -> tuple[dict[Pair, Potentials], list[Array], Array, Array | None]:
-        """Every pair with the potentials that hold it, the projected rows, V as a projection of features (d, k).
+        """Every pair with its potentials, the projected rows, V as a projection of features (d, k), and smoothing.
 
-        And the smoothing matrices times V (C, r, k); None where the smoothing comes from the projected rows.
+        The last are the smoothing matrices times V (C, r, k); None if they are computed from the projected rows.
         """
         self.n_evaluations += 1
         F = times(self.prepared.whitening.to_features, V)
@@ -124,7 +124,7 @@ class WhitenedDivergence:
         return np.stack(smoothing)
 
     def _potentials(self, Z: list[Array], S: Array) -> dict[Pair, Potentials]:
-        """Every pair with the potentials that hold it, by forms that resolve the similarity of the classes."""
+        """Every pair with its potentials, in forms that resolve the similarity of the classes."""
         if self.form == "exact" or self.n_components > SPECTRAL_COMPONENTS:
             return self._pairwise(Z, S)
         if self.form == "auto" and self._pairwise_cost < QUICK_SECONDS:
@@ -139,12 +139,12 @@ class WhitenedDivergence:
         return owners | self._exact(self._cross_pairs, Z, S, near_only=True)
 
     def _cheapest(self, Z: list[Array], S: Array, tolerance: float) -> dict[Pair, Potentials]:
-        """All pairs of rows, one grid for all classes, or for each pair of classes the cheaper of either for itself."""
+        """The cheapest of these: all pairs of rows, one grid for all classes, or for each pair the cheaper of both."""
         shared = shared_grid(self._pairs, Z, S, tolerance)
         pairwise = np.inf if self.form == "spectral" else self._pairwise_cost
         together = min(pairwise, shared.cost if shared else np.inf)
         few_enough = shared is not None and shared.excess <= len(Z) and shared.cost <= pairwise
-        # Grids of their own are not looked at where setting them up would cost as much as one of the others.
+        # Grids for single pairs are not tried if setting them up would cost as much as one of the other forms.
         if not few_enough and together > PAIR_SECONDS * len(self._pairs):
             grids = {pair: pair_grid(pair, Z, S, tolerance) for pair in self._pairs}
             costs = {pair: exact_cost(len(Z[pair[0]]), len(Z[pair[1]]), pair[0] == pair[1]) for pair in self._pairs}
@@ -169,7 +169,7 @@ class WhitenedDivergence:
         return {pair: ExactPotential(pair, Z, S, self._shares, near_only=near_only) for pair in pairs}
 
     def _resolved(self, owners: Mapping[Pair, Potentials], tolerance: float) -> bool:
-        """Is the mean similarity far enough above the absolute error of a grid?"""
+        """Whether the mean similarity is far enough above the absolute error of a grid."""
         if all(isinstance(owners[pair], ExactPotential | PairwisePotentials) for pair in self._cross_pairs):
             return True
         logs = {pair: potentials.log_values[pair] for pair, potentials in owners.items()}
@@ -178,16 +178,16 @@ class WhitenedDivergence:
 
 
 class Divergence:
-    """The objective for people who bring their own optimizer.
+    """The divergence as an objective for your own optimizer.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
     y : array of shape (n_samples,), at least two classes of at least two rows
-    n_components : columns of the projections that will be tried
-    gamma : scale of Silverman's kernel width
+    n_components : number of columns of the projections
+    gamma : factor on the kernel width of Silverman's rule
     covariance : "ledoit_wolf" or "empirical"
-    form : "auto" picks by cost, "exact" sums over all pairs of rows, "spectral" over frequencies (up to 3 components)
+    form : "auto" chooses by cost, "exact" sums over all pairs of rows, "spectral" over frequencies (up to 3 components)
     spectral_tolerance : accuracy of a potential in the spectral form, relative to its peak
     sample_weight : array of shape (n_samples,), how often each row counts; by default each counts once
 
@@ -239,7 +239,7 @@ class Divergence:
         return value, self.prepared.rows.gradient_to_features(whitened_back)
 
     def entropies(self, V: npt.ArrayLike) -> Array:
-        """Renyi's quadratic entropies -log ip_aa on the diagonal, the cross entropies -log ip_ab beside it: (C, C).
+        """Renyi's quadratic entropies -log ip_aa on the diagonal, the cross entropies -log ip_ab off it: (C, C).
 
         They depend on the scale of the projected data, unlike the divergence.
         """
@@ -298,7 +298,7 @@ def divergence_slopes(logs: Mapping[Pair, float]) -> dict[Pair, float]:
 
 @lru_cache
 def _codes(pairs: tuple[Pair, ...]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The first and the second classes of pairs, to index with."""
+    """The first and the second classes of pairs, as index arrays."""
     first, second = np.array(pairs).T
     return first, second
 

@@ -1,12 +1,12 @@
 """The one-class case: projections of unlabeled rows with the most, or the least, of Renyi's quadratic entropy.
 
-H2 = -log of the integral of f^2, for a density f of the projected rows: a Gaussian, for which the extremes are known
-(Theorems 1 and 2: the leading and the trailing principal components), or the kernel density estimate of the rest of the
-library, for which they are found numerically.
+H2 = -log of the integral of f^2, for a density f of the projected rows. f is a Gaussian, for which the extremes are
+known (Theorems 1 and 2: the leading and the trailing principal components), or the kernel density estimate that the
+rest of the library uses, for which they are found numerically.
 
-Entropy grows with the scale of a projection, so extremes are sought among orthonormal ones. As H2(V A) = H2(V) +
-log |det A|, H2(V) - 1/2 log det V^T V is the entropy of an orthonormal basis of V's columns, whatever basis V is:
-that is what is optimized, without a constraint.
+Entropy grows with the scale of a projection, so extremes are sought among orthonormal projections. As H2(V A) = H2(V) +
+log |det A|, H2(V) - 1/2 log det V^T V is the entropy of an orthonormal basis of the columns of V, whatever basis V is.
+This is optimized without a constraint.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Entropy(Protocol):
 
 
 class GaussianEntropy:
-    """Of a Gaussian with the covariance C of the rows: k/2 log(4 pi) + 1/2 log det V^T C V."""
+    """The entropy of a Gaussian with the covariance C of the rows: k/2 log(4 pi) + 1/2 log det V^T C V."""
 
     def __init__(self, spread: Array) -> None:
         """spread: C (d, d)."""
@@ -62,7 +62,7 @@ class GaussianEntropy:
 
 
 class KernelEntropy:
-    """Of a kernel density estimate: -log ip, with the smoothing h^2 V^T C V of the empirical covariance C."""
+    """The entropy of a kernel density estimate: -log ip, with smoothing h^2 V^T C V by the empirical covariance C."""
 
     def __init__(self, X: Array, gamma: float = 1.0) -> None:
         """X: rows (n, d), centered."""
@@ -83,7 +83,7 @@ class KernelEntropy:
 
 
 def _potentials(Z: list[Array], S: Array, shares: list[Array]) -> Potentials:
-    """The information potential of one class by its cheaper form."""
+    """The information potential of one class, in the cheaper form."""
     n_rows, n_components = Z[0].shape
     cost = exact_cost(n_rows, n_rows, same=True)
     grid = pair_grid(SELF, Z, S, SPECTRAL_TOLERANCE) if n_components <= SPECTRAL_COMPONENTS else None
@@ -116,11 +116,11 @@ def project_by_entropy(
     n_starts: int = 8,
     seed: int = 0,
 ) -> EntropyProjection:
-    """The projection of unlabeled rows whose density has extreme entropy.
+    """Find the orthonormal projection of unlabeled rows whose density has extreme entropy.
 
-    Directions in which the rows do not vary at all are left out: along them entropy has no lower bound. `gamma` scales
-    the kernel; the first starts are the principal components, leading and trailing, the others are random. Up to three
-    components an evaluation costs time linear in the rows, beyond a kernel for each pair of them.
+    Directions in which the rows do not vary are left out, because entropy has no lower bound along them. `gamma` scales
+    the kernel. The first starts are the leading and the trailing principal components, the others are random. Up to
+    three components, the time of an evaluation is linear in the number of rows; beyond, it is quadratic.
 
     >>> from sklearn.datasets import load_iris
     >>> X = load_iris().data
@@ -140,7 +140,7 @@ def project_by_entropy(
             V = axes[:, :k] if goal == "maximize" else axes[:, len(variances) - k :]
             entropy: Entropy = GaussianEntropy(spread)
         else:
-            # In units of the widest axis: no value is extreme, and orthonormal stays orthonormal.
+            # One common unit, that of the widest axis, avoids extreme values and keeps projections orthonormal.
             unit = np.sqrt(variances[0])
             kernel = KernelEntropy((rows - center) @ axes / unit, check_positive("gamma", gamma))
             starts = [_start(len(variances), k, seed, index) for index in range(check_whole("n_starts", n_starts, 1))]
@@ -151,7 +151,7 @@ def project_by_entropy(
 
 
 def optimize_entropy(entropy: Entropy, V0: Array, goal: Goal) -> tuple[float, Array]:
-    """The extreme of the entropy of orthonormal projections that is reached from V0, and such a projection."""
+    """The extreme of the entropy that is reached from V0, and an orthonormal projection that has it."""
     sign = 1.0 if goal == "minimize" else -1.0
 
     def height(flat: Array) -> tuple[float, Array]:
@@ -186,7 +186,7 @@ def _support(spread: Array, n_rows: int) -> tuple[Array, Array]:
 
 
 def _start(n_dimensions: int, n_components: int, seed: int, index: int) -> Array:
-    """In coordinates of the principal axes: the leading ones, the trailing ones, then random orthonormal ones."""
+    """A start in coordinates of the principal axes: the leading ones, the trailing ones, or random orthonormal ones."""
     identity = np.eye(n_dimensions)
     if index == 0:
         return identity[:, :n_components]

@@ -1,11 +1,11 @@
-"""The leave-one-out log posterior of the classes, with its gradient: what a classifier by their densities gets right.
+"""The leave-one-out log posterior of the classes, with its gradient: the score of a classifier by their densities.
 
     L(V) = mean over classes c of the mean over rows j of c of log p_c(z_j),   p_c = g_c / (sum over classes b of g_b),
 
-where g_b = f_b + background, f_b is the density estimate of class b, and a row's own kernel is left out of its class.
-The background, a small share of the kernels' peak, bounds what one outlier can weigh. Means are by the weights of the
-rows. Like the divergence, L depends on the column space of V only, and takes time linear in the rows where the
-densities come from a grid of frequencies.
+where g_b = f_b + background, f_b is the density estimate of class b, and the kernel of a row is left out of the density
+of its class. The background, a small share of the peak of the kernels, bounds the influence of outliers. Means use the
+weights of the rows. Like the divergence, L depends on the column space of V only, and takes time linear in the number
+of rows if the densities are computed on a grid of frequencies.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from melm.typing import Array
 
 Index = npt.NDArray[np.intp]
 
-BACKGROUND = RESOLVED * SPECTRAL_TOLERANCE  # share of the kernels' peak: what a grid resolves
+BACKGROUND = RESOLVED * SPECTRAL_TOLERANCE  # share of the peak of the kernels that a grid resolves
 BLOCK_PAIRS = 2**18  # kernels held at once
 GRID_PAIRS_RATIO = 3.0  # a grid's cost of densities and their adjoints, in evaluations of the divergence on it
 
 
 def background(S: Array) -> float:
-    """What is added to the density of each class, for smoothing matrices S (C, k, k)."""
+    """The constant that is added to the density of each class, for smoothing matrices S (C, k, k)."""
     return BACKGROUND * float(_peaks(S).mean())
 
 
@@ -51,7 +51,7 @@ class WhitenedPosterior:
         self._codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
         self._own = np.arange(len(self._codes)), self._codes
         self._shares = np.concatenate(rows.shares)  # (n,), of each row in its class
-        # What is left of a class without the row; nothing where the row is all of it.
+        # The share of the class without the row; zero if the class has no other rows.
         others = 1 - self._shares
         self._without = np.divide(1, others, out=np.zeros_like(others), where=others > 0)
         self._pairwise_cost = pairwise_cost(rows.counts)
@@ -92,7 +92,7 @@ class WhitenedPosterior:
         return value
 
     def _densities(self, Z: list[Array], S: Array) -> list[_Pairs | _Frequencies]:
-        """The densities of all classes at all rows, as a sum of parts: by the cheaper form."""
+        """The densities of all classes at all rows, as a sum of parts, in the cheaper form."""
         rows = [np.flatnonzero(self._codes == code) for code in range(len(Z))]
         everywhere = np.arange(len(self._codes))
         pairs = [_Pairs(Z, S, self._shares, [(everywhere, members) for members in rows])]
@@ -101,7 +101,7 @@ class WhitenedPosterior:
             return [*pairs]
         if not spectral and self._pairwise_cost < QUICK_SECONDS:
             return [*pairs]
-        # The grid of a pair of classes resolves the sum of their smoothing; here each density stands for itself.
+        # The grid of a pair of classes only resolves the sum of their smoothing, but here each density is needed.
         grid = shared_grid([(code, code) for code in range(len(Z))], Z, S / 2, SPECTRAL_TOLERANCE)
         if grid is None or not (spectral or GRID_PAIRS_RATIO * grid.cost_by_class < self._pairwise_cost):
             return [*pairs]
@@ -117,7 +117,7 @@ class WhitenedPosterior:
 
 @dataclass
 class _Pairs:
-    """Densities summed over pairs: for each class, rows where it is asked for and rows of its own."""
+    """Densities summed over pairs: for each class, rows at which its density is needed and rows of the class."""
 
     Z: list[Array]
     S: Array
@@ -154,7 +154,7 @@ class _Pairs:
             own += pull
 
     def _kernels(self, code: int, rows: Array) -> Iterator[tuple[Index, Array]]:
-        """Blocks of rows where the class is asked for, with share_j N(z_i - z_j; 0, S) for its own rows j."""
+        """Blocks of rows i at which a class density is needed, with share_j N(z_i - z_j; 0, S) for its rows j."""
         asked, members = self.pairs[code]
         if not len(members):
             return
@@ -176,7 +176,7 @@ class _Pairs:
 
 
 class _Frequencies:
-    """Densities of the rows on a grid, at these rows: transforms of them all, one class after the other."""
+    """Densities at the rows on a grid, of these rows: by transforms of one class after the other."""
 
     def __init__(self, Z: list[Array], S: Array, shares: Array, grid: Grid, near: list[Index]) -> None:
         self._near, self._shares, self._basis = near, shares, grid.basis

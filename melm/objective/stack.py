@@ -1,6 +1,7 @@
 """The divergence of many projections of few rows, in one vectorized evaluation.
 
-At a few hundred rows an evaluation is mostly Python, and starts of a race are alike: evaluated together they share it.
+With a few hundred rows, most of the time of an evaluation is overhead of Python, which the starts of a race share if
+they are evaluated together.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class DivergenceStack:
     held-out rows weigh nothing, and candidates with another ridge are problems with wider covariances
     (`Problem.reweighted` makes both).
 
-    What one projection gives depends on its problem only, bit for bit: not on the rest of the stack nor on its size. So
-    a stack may lose the starts that have converged, and starts may be divided between processes in any way.
+    The result of a projection depends on its problem only, bit for bit, not on the rest of the stack nor on its size.
+    So starts that have converged may leave the stack, and starts may be divided between processes in any way.
 
     >>> from sklearn.datasets import load_iris
     >>> from melm.data.labeled import Labeled
@@ -40,7 +41,7 @@ class DivergenceStack:
         """`gammas` of the problems, or one for all."""
         rows, whitening = problems[0].rows, problems[0].whitening
         self._counts = rows.counts
-        # Whitened, so that an evaluation has two products with rows and no more: they are few, and a copy is small.
+        # A whitened copy, so that an evaluation needs only two products with the rows. They are few, so it is small.
         self._rows = rows.together.astype(np.float64, copy=False) @ whitening.to_features  # (n, r)
         self._shares = np.stack([np.concatenate(prepared.rows.shares) for prepared in problems])
         smoothing = []

@@ -32,28 +32,27 @@ class TableOptions(TypedDict, total=False):
         The column of labels.
     columns : mapping
         Roles by name, or by a pattern such as `q*`: numeric, categorical, time, id, group, weight, info, ignore or
-        target. The others are proposed.
+        target. Roles of the other columns are proposed.
     missing : {"impute", "refuse"}, default="impute"
-        Whether missing values are filled in, numbers by the median and a flag, text by a category of its own; or
-        refused.
+        Whether missing values are imputed (numbers by the median and a flag, text by a category of its own) or refused.
     drop_missing : bool, default=False
         Leave out rows that lack a feature.
     unlabeled : {"drop", "refuse"}, default="drop"
-        What becomes of rows without a label.
+        What happens to rows without a label.
     rare_classes : {"refuse", "drop", "merge"}, default="refuse"
-        What becomes of classes of a single row: refused, left out, or made one called `other`.
+        What happens to classes of a single row: refused, left out, or merged into one called `other`.
     day_first : bool or None
-        Whether 03/04/2024 is the third of April, where no date of the file tells.
+        Whether 03/04/2024 is the third of April, if no date of the file settles it.
     delimiter : str or None
-        What separates the cells of CSV.
+        The character that separates the cells of CSV.
     decimal : str or None
-        What stands before decimals in CSV.
+        The decimal mark of CSV.
     encoding : str or None
-        Of CSV: utf-8, utf-16, latin-1, cp1250, cp1251, cp1252, big5, euc-kr, gb18030, shift_jis.
+        The encoding of CSV: utf-8, utf-16, latin-1, cp1250, cp1251, cp1252, big5, euc-kr, gb18030, shift_jis.
     sheet : str or None
         The sheet of a workbook; the first with cells by default.
     missing_values : sequence of str
-        What stands for a missing value in CSV, beside NA, NaN, null, ? and nothing.
+        Text that stands for a missing value in CSV, besides NA, NaN, null, ? and empty cells.
     """
 
     target: str | None

@@ -1,1 +1,1 @@
-"""The search for the best projection: starts, their climb, the race between them, samples of large data."""
+"""The search for the best projection: starts, their climbs, the race between them, samples of large datasets."""

@@ -1,11 +1,11 @@
 """The choice among candidates, by the log posteriors of held-out rows.
 
-A few rows more or less would often have chosen another candidate. So the choice is made many times, each time with
-other weights of the held-out rows (the Bayesian bootstrap), and the projections that were chosen are averaged by how
-often they were: the leading eigenvectors of the mean of the projectors onto their subspaces.
+With a few more or fewer rows, another candidate would often have been chosen. So the choice is repeated many times with
+random weights of the held-out rows (the Bayesian bootstrap), and the chosen projections are averaged, weighted by how
+often they were chosen: the leading eigenvectors of the mean of the projectors onto their subspaces.
 
-Where even the best candidate may be guessing, there is nothing to choose by. Then the simplest stands, which shows the
-least of what is not there.
+If even the best candidate may be guessing, scores cannot decide. Then the simplest candidate is taken, which shows the
+least spurious structure.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def win_shares(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int, we
 
 
 def is_guessing(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int, weights: Array | None = None) -> bool:
-    """Is it uncertain whether a candidate with these log posteriors (n,) does better than equal probabilities?"""
+    """Whether a candidate with these log posteriors (n,) may do no better than equal probabilities."""
     better = _drawn_scores(log_posteriors[:, None], codes, seed, weights) > -np.log(len(np.unique(codes)))
     return bool(better.mean() < CERTAIN)
 
@@ -61,7 +61,7 @@ def _drawn_scores(log_posteriors: Array, codes: npt.NDArray[np.intp], seed: int,
 
 
 def average(projections: list[Array], shares: Array) -> Array:
-    """The subspace (r, k) nearest to those of the projections, on the average by shares, in whitened coordinates."""
+    """The subspace (r, k) closest to those of the projections, averaged by shares, in whitened coordinates."""
     bases = [orthonormalize(V) for V in projections]
     if len(bases) == 1:
         return bases[0]

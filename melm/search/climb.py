@@ -1,7 +1,7 @@
 """Climbing the divergence: one start, and the race of many.
 
 The paper's objective, D(V) minus the penalty |V^T V - I|^2, is climbed by L-BFGS in whitened coordinates. The penalty
-changes no optimum (only the column space of V matters) and keeps the columns apart.
+changes no optimum (only the column space of V matters) and keeps the columns linearly independent.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from melm.plan import Stopped
 from melm.search.recording import Climbable
 from melm.typing import Array
 
-RACE_EVALUATIONS = 16  # what every start may spend before the race is judged
+RACE_EVALUATIONS = 16  # of every start, before their divergences are compared
 RACE_SURVIVORS = 4
 MEMORY = 20  # corrections that L-BFGS keeps
 FLATNESS = 1e-3  # a step ends the climb when its relative gain is below tolerance times this
-SIGNAL_SECONDS = 0.1  # how soon an interrupt is seen: once polars is used, waits go on after signals
+SIGNAL_SECONDS = 0.1  # delay until an interrupt is seen: once polars is used, signals do not end a wait
 
 
 class StoppingReason(StrEnum):
@@ -40,7 +40,7 @@ class StoppingReason(StrEnum):
 
 @dataclass(frozen=True)
 class StartResult:
-    """Where one start arrived."""
+    """The result of one start."""
 
     index: int
     seed: int
@@ -48,7 +48,7 @@ class StartResult:
     n_rows: int
     n_evaluations: int
     stopping_reason: StoppingReason
-    projection: Array  # (r, k), of whitened coordinates; empty where a model was loaded, which keeps the best one only
+    projection: Array  # (r, k), of whitened coordinates; empty in a loaded model, which stores only the best
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ def climb(
     max_evaluations: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Climb:
-    """Climb from V0 until the gradient falls below the tolerance or a limit is met.
+    """Climb from V0 until the gradient falls below the tolerance or a limit is reached.
 
-    Raises `Stopped` when `should_stop` says so. A KeyboardInterrupt ends the climb where it stands.
+    Raises `Stopped` when `should_stop` returns True. A KeyboardInterrupt ends the climb at its current point.
     """
 
     def evaluate(V: Array) -> tuple[float, Array]:
@@ -93,10 +93,10 @@ def climb_together(
     should_stop: Callable[[], bool] = lambda: False,
     problems: Sequence[int] | None = None,
 ) -> list[Climb]:
-    """Climb from several starts, with one evaluation for all that are still on their way.
+    """Climb from several starts, with one joint evaluation for all that are still running.
 
-    Where a climb goes depends on its own start and problem only, bit for bit. `problems` says which of the objective's
-    problems each start belongs to.
+    The course of a climb depends on its own start and problem only, bit for bit. `problems` says which of the problems
+    of the objective each start belongs to.
     """
     meeting = _Meeting(objective, problems or [0] * len(starts), should_stop)
     ends: dict[int, Climb | BaseException] = {}
@@ -127,18 +127,18 @@ def climb_together(
 
 
 class _Meeting:
-    """Where the threads of several climbs wait for each other: the last to come evaluates the points of all."""
+    """A barrier at which the threads of several climbs wait: the last one to arrive evaluates the points of all."""
 
     def __init__(self, objective: DivergenceStack, problems: Sequence[int], should_stop: Callable[[], bool]) -> None:
         self.interrupted = False
         self._objective, self._problems, self._should_stop = objective, problems, should_stop
         self._n_climbing = len(problems)
         self._changed = Condition()
-        self._points: dict[int, Array] = {}  # by start, of those that wait
+        self._points: dict[int, Array] = {}  # by start, of the waiting threads
         self._answers: dict[int, tuple[float, Array] | BaseException] = {}
 
     def evaluate(self, index: int, V: Array) -> tuple[float, Array]:
-        """Value and gradient at the point of one start, as soon as all others have come with theirs."""
+        """Value and gradient at the point of one start, as soon as the threads of all others have arrived."""
         with self._changed:
             self._points[index] = V
             self._evaluate_when_all_wait()
@@ -162,7 +162,7 @@ class _Meeting:
             self._changed.notify_all()
 
     def _evaluate(self, starts: Sequence[int]) -> Sequence[tuple[float, Array] | BaseException]:
-        """Value and gradient at the points of some starts, or what went wrong there."""
+        """Value and gradient at the points of some starts, or the exception that was raised there."""
         try:
             if self.interrupted:
                 raise KeyboardInterrupt
@@ -227,9 +227,9 @@ def _climb(
 
 
 def race_survivors(divergences: Sequence[float | None], n_best: int = RACE_SURVIVORS) -> list[int]:
-    """Starts that are among the best of themselves and all before them.
+    """The starts that are among the `n_best` best of themselves and all before them.
 
-    What survives does not depend on later starts, so asking for more starts never gives a worse best.
+    Later starts do not change whether a start survives, so more starts never give a worse best.
     """
     survivors = []
     for index, divergence in enumerate(divergences):

@@ -1,14 +1,15 @@
-"""The regularization path: where to stop, from which start, with which ridge, and on which objective.
+"""The regularization path: candidates that differ in their start, ridge, objective and number of iterations.
 
-The highest divergence is often not the best picture of new rows, so points on the way to it are candidates too. One
-climb gives all of its candidates: its projections after so many iterations. Starts are the partial least squares
-directions and the informed discriminant start; with more than two classes, where many optima differ, also the best of a
-race. Each climbs the divergence, and from where it arrives the leave-one-out log posterior. Where features are more
-than rows, some paths see only the features that separate the classes best one by one: among thousands, chance
-directions separate the rows as well as true ones do, whatever the ridge.
+The projection with the highest divergence often does not separate new rows best, so points on the way to it are
+candidates too. One climb gives several candidates: its projections after given numbers of iterations. A path begins at
+the partial least squares directions and at the informed discriminant start. With more than two classes, when there are
+often several optima, it also begins at the best start of a race. From each start the divergence is climbed, and from
+the point reached the leave-one-out log posterior. With more features than rows, some paths use only the features that
+separate the classes best on their own: among thousands of features, chance directions separate the training rows as
+well as true ones do, whatever the ridge.
 
-Inner folds of the training rows judge every candidate by the log posteriors of the rows that they hold out. What wins
-is chosen in `melm.search.choice`.
+Every candidate is scored by the log posteriors of the held-out rows of inner folds. `melm.search.choice` chooses among
+them.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ HeldOut: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.intp]]  # rows and c
 
 RIDGES = (0.0, 1.0, 3.0)
 ITERATIONS = (0, 1, 2, 4, 8, 15, 30)
-POSTERIOR_CLASSES = 10  # its cost grows with their number
-POSTERIOR_SCALE = 10.0  # brings the log posterior to the size of a divergence, beside which the penalty is weighed
-KEPT = (10, 30, 100)  # features that screening keeps of more features than rows
+POSTERIOR_CLASSES = 10  # the posterior is climbed up to so many, as its cost grows with their number
+POSTERIOR_SCALE = 10.0  # scales the log posterior to the size of a divergence, relative to the penalty
+KEPT = (10, 30, 100)  # features that screening keeps, with more features than rows
 RACE_EVALUATIONS = 8  # of each start of a race
-SAMPLE_ROWS = 4000  # larger data sets are searched, and candidates judged, on so many rows
+SAMPLE_ROWS = 4000  # larger datasets are searched, and candidates scored, on so many rows
 
 
 class Setting(NamedTuple):
-    """What a path is followed with."""
+    """The parameters in which paths differ."""
 
     ridge: float
     gamma: float
@@ -71,7 +72,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Path:
-    """Which candidates there are, and how they are found: everything but the data."""
+    """The parameters of a regularized search: which candidates there are, and how they are found."""
 
     n_components: int
     covariance: CovarianceKind
@@ -85,7 +86,7 @@ class Path:
     seed: int
 
     def settings(self, n_rows: int, n_features: int) -> list[Setting]:
-        """What the paths differ by. Where features are more than rows, some see only the best of the features."""
+        """The settings of the paths. With more features than rows, some use only the best features."""
         settings = [Setting(ridge, gamma) for ridge, gamma in product(self.ridges, self.gammas)]
         if n_features > n_rows:
             ridge = self.ridges[len(self.ridges) // 2]
@@ -97,7 +98,7 @@ class Path:
         return settings
 
     def candidates(self, setting: Setting, n_classes: int) -> list[Candidate]:
-        """Those of one path, in the order of what `run` returns."""
+        """The candidates of one path, in the order of the results of `run`."""
         ridge, gamma, n_kept = setting
         return [
             Candidate(ridge, gamma, start, objective, n_iterations, n_kept)
@@ -109,7 +110,7 @@ class Path:
     def run(
         self, prepared: PreparedRows, held_out: HeldOut | None, arguments: Result, should_stop: Callable[[], bool]
     ) -> Result:
-        """All candidates of one path: judged on held-out rows, or the projections themselves."""
+        """All candidates of one path: their log posteriors of held-out rows, or else the projections themselves."""
         whole, n_rows, gamma = prepared, sum(prepared.rows.counts), arguments["gamma"]
         if n_rows > SAMPLE_ROWS:
             prepared = sample(prepared, SAMPLE_ROWS, self.seed)
@@ -152,7 +153,7 @@ class Path:
         return ("pls", "informed", "race") if races else ("pls", "informed")
 
     def _steps(self, objective: Objective) -> tuple[int, ...]:
-        """Iterations after which a path has candidates. One that begins where another ended does not repeat it."""
+        """Iterations after which a path has candidates; without 0 if it begins at the end of another objective."""
         return self.iterations if objective == self.objectives[0] else tuple(n for n in self.iterations if n > 0)
 
     def _objectives(self, n_classes: int) -> tuple[Objective, ...]:
@@ -160,7 +161,7 @@ class Path:
         return few or ("divergence",)
 
     def _start(self, name: StartName, prepared: PreparedRows, divergence: Climbable) -> Array | None:
-        """Where a path begins, in whitened coordinates; None where there is no such start."""
+        """The start of a path, in whitened coordinates; None if there is no such start."""
         if name == "informed":
             return start_projection(prepared.whitening, self.n_components, self.seed, 0)
         if name == "pls":
@@ -187,7 +188,7 @@ class Path:
         return orthonormalize(max(climbs, key=lambda end: end.divergence).projection)
 
     def _judge(self, prepared: PreparedRows, V: Array, gamma: float, held_out: HeldOut) -> Array:
-        """Log posterior of the own class of each held-out row (n,); NaN where there is no such candidate."""
+        """Log posterior of the true class of each held-out row (n,); NaN if there is no such candidate."""
         X, codes = held_out
         if not np.isfinite(V).all():
             return np.full(len(codes), np.nan)
@@ -206,9 +207,10 @@ def follow(
     scale: float,
     tolerance: float,
 ) -> list[Array]:
-    """Where L-BFGS from V0 stands after so many iterations; where it has ended before, its end.
+    """The points of L-BFGS from V0 after these numbers of iterations; its last point if it ended before.
 
-    It climbs scale * value - |V^T V - I|^2, whose penalty keeps the columns apart and changes no optimum.
+    It maximizes scale * value - |V^T V - I|^2. The penalty keeps the columns linearly independent and changes no
+    optimum.
     """
     shape, identity = V0.shape, np.eye(V0.shape[1])
     visited = [V0]
@@ -236,5 +238,5 @@ def follow(
                 },
             )
     except np.linalg.LinAlgError:
-        pass  # no density can be computed where it went: what was visited before stands
+        pass  # no density can be computed at its next point: keep those before
     return [visited[min(n_iterations, len(visited) - 1)] for n_iterations in iterations]

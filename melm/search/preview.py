@@ -1,4 +1,4 @@
-"""The picture while it is searched for: some rows where one start has placed them."""
+"""Previews of the picture during the search: some rows in the projection of one start."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ MAX_ROWS = 2000
 
 @dataclass(frozen=True)
 class Preview:
-    """Rows in the projection of a start. Only divergences on equally many rows can be compared."""
+    """Rows in the projection of a start. Only divergences on the same number of rows can be compared."""
 
     start: int
     n_judged_rows: int
     divergence: float
-    rows: npt.NDArray[np.intp]  # (m,), evenly spread over the data set
+    rows: npt.NDArray[np.intp]  # (m,), evenly spread over the dataset
     positions: Array  # (m, k)
 
 
 def preview(data: Labeled, prepared: PreparedRows, unit: Unit, result: Result) -> Preview | None:
-    """What a unit of the main search has found; None where it has found nothing that can be compared."""
+    """The result of a unit of the main search; None if it has none that can be compared."""
     if unit.start is None:
         return None
     n_judged_rows = unit.arguments.get("n_sampled") or sum(prepared.counts)

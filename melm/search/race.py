@@ -1,13 +1,13 @@
 """The search for the best projection: many starts, raced, as a plan of units.
 
-All but small data sets are searched from coarse to fine. All starts race, and the survivors converge, where an
-evaluation is cheap: on a sample of the rows where they are many, else on all rows with potentials to a few digits. On
-each larger sample, and at last on all rows in full accuracy, the optima that differ are judged afresh and only the best
-climb on. One optimum of a small sample is not to be trusted: it may be an accident of the rows that were drawn.
+All but small datasets are searched from coarse to fine. All starts race, and the survivors are run to convergence, on a
+level where an evaluation is cheap: on a sample of many rows, else on all rows with potentials to a few digits. On each
+larger sample, and finally on all rows in full accuracy, the distinct optima are evaluated again and only the best ones
+climb on. A single optimum of a small sample is not reliable: it may be an artifact of the rows that were drawn.
 
-Asking for more starts never gives a worse best. Whether a start goes on depends only on itself and on the starts before
-it, so all that are judged on all rows with few starts are judged there with more. The promise is about the divergence
-on all rows: after convergence on small data sets, and elsewhere as judged before the last climb, which only raises it.
+More starts never give a worse best. Whether a start goes on depends only on itself and on the starts before it, so all
+starts that reach the level of all rows in a short search also reach it in a longer one. This holds for the divergence
+on all rows: after convergence for small datasets, else as evaluated before the last climb, which only raises it.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ from melm.search.sample import sample, sample_sizes
 from melm.search.starts import start_projection
 from melm.typing import Array
 
-GENEROSITY = 2  # how many times the gain of the best another optimum may be expected to make on all rows
-MISLED = 0.05  # share of the divergence: optima of a sample that gain more on all rows were accidents of the sample
+GENEROSITY = 2  # another optimum may gain so many times what the best one gains on all rows
+MISLED = 0.05  # share of the divergence: optima of a sample that gain more on all rows were artifacts of the sample
 COARSE_TOLERANCE = 1000  # times the tolerance of the last climb: far below the noise of sampling
 COARSE_POTENTIALS = 1e-5  # relative to their peak: divergences to 1e-6, at half the cost of those to ten digits
-HOPELESS = 0.2  # share of the divergence that no climb on a larger sample was seen to make up for
+HOPELESS = 0.2  # share of the divergence that no climb on a larger sample has made up in tests
 SAME_OPTIMUM = 0.01  # sine of the angle between subspaces
 SMALL_ROWS = 512  # up to here starts are evaluated together, over all pairs of rows: at most 2 ms for 16 projections
-SECOND_RACE = 32  # more evaluations, for the survivors of the first race where each takes long,
-SECOND_SURVIVORS = 2  # and how many are left
-POLISH_EVALUATIONS = 10  # for each start, after a race; and CLIMB_EVALUATIONS on each finer level.
-CLIMB_EVALUATIONS = 20  # Both are typical: from them progress is estimated.
+SECOND_RACE = 32  # more evaluations for the survivors of the first race, if each is expensive,
+SECOND_SURVIVORS = 2  # and the number of survivors
+POLISH_EVALUATIONS = 10  # typical for each start after a race, to estimate progress,
+CLIMB_EVALUATIONS = 20  # and typical on each finer level
 
 
 @dataclass(frozen=True)
 class RaceLevel:
-    """How much an evaluation takes into account: searches go from coarse levels to all rows in full accuracy."""
+    """The rows and the accuracy of an evaluation. A search goes from coarse levels to all rows in full accuracy."""
 
-    name: str  # what is added to the names of its stages
+    name: str  # suffix of the names of its stages
     n_rows: int
     is_sample: bool
-    is_coarse: bool = True  # not in full accuracy, nor until no step gains anything
+    is_coarse: bool = True  # neither in full accuracy nor run until no step gains anything
 
 
 @dataclass(frozen=True)
 class Search:
-    """How starts are run: everything but the data and the kernel width."""
+    """The parameters of a search, except for the data and the kernel width."""
 
     n_components: int
     n_starts: int
@@ -79,7 +79,7 @@ class Search:
     def plan(
         self, n_rows: int, gamma: float, resamples: Resamples = (), name: str = "", in_memory: int | None = None
     ) -> Plan[Found]:
-        """All starts on n_rows rows. With a race, only its survivors are converged, and coarse levels go first."""
+        """Run all starts on n_rows rows. With a race, only survivors are run to convergence, first on coarse levels."""
         levels = self._levels(n_rows, in_memory)
         units = _Units(gamma, resamples, name, self._is_small(n_rows))
         found = Found()
@@ -103,7 +103,7 @@ class Search:
         return found
 
     def _levels(self, n_rows: int, in_memory: int | None) -> list[RaceLevel]:
-        """From coarse to fine: samples, or else coarse potentials, then everything. Small data sets begin with that."""
+        """Levels from coarse to fine: samples, or else coarse potentials, then all rows (for few rows, only that)."""
         *samples, _ = sample_sizes(n_rows, in_memory) if self.race else [n_rows]
         levels = [
             RaceLevel(f" on {size} rows" if place else "", size, is_sample=True) for place, size in enumerate(samples)
@@ -114,7 +114,7 @@ class Search:
         return [*levels, RaceLevel(last, n_rows, is_sample=False, is_coarse=False)]
 
     def _polish(self, found: Found, units: _Units, survivors: list[int], level: RaceLevel) -> Plan[list[int]]:
-        """The survivors of the race converge on the first level; where there is no finer one but the last, fewer do."""
+        """Run the survivors of the race to convergence on the first level; only some if it already has all rows."""
         if level.is_coarse and not level.is_sample:
             yield from self._step(found, units, "race", found.dropped(survivors), level, SECOND_RACE)
             survivors = found.survivors(survivors, SECOND_SURVIVORS)
@@ -131,9 +131,10 @@ class Search:
         return shares
 
     def _finish(self, found: Found, units: _Units, level: RaceLevel) -> Plan[None]:
-        """The best converges on all rows, then others that a like gain could take above it.
+        """Run the best start to convergence on all rows, then others that a similar gain could take above it.
 
-        Where the gain is large, the sample has misled, and all of them converge; else they race, and a winner does.
+        If the gain is large, the sample was misleading, and all of them are run to convergence. Else they race first,
+        and only a winner above the best start is run to convergence.
         """
         judged = found.judged()
         best = best_start(judged, [start.divergence for start in judged])
@@ -150,15 +151,15 @@ class Search:
                 yield from within(self._step(found, units, "polish", [winner], level), 1, 1)
 
     def run(self, prepared: PreparedRows, arguments: Result, should_stop: Callable[[], bool]) -> Result:
-        """Run one unit of the plan. The result holds the divergence on all rows, or that on a sample of them."""
+        """Run one unit of the plan. The result has the divergence on all rows, or on a sample of them."""
         return self.run_together(prepared, [arguments], should_stop)[0]
 
     def run_together(
         self, prepared: PreparedRows, several: Sequence[Result], should_stop: Callable[[], bool]
     ) -> list[Result]:
-        """Run some units that are alike. Few rows are evaluated for all starts at once.
+        """Run units that are alike. With few rows, all starts are evaluated at once.
 
-        Bits do not depend on which units are run together, only on whether there are few rows.
+        Results depend on whether there are few rows, but not on which units are run together, bit for bit.
         """
         if prepared.everything is not None or "n_sampled" in several[0] or not self._is_small(sum(prepared.counts)):
             return [self._climb(prepared, arguments, should_stop) for arguments in several]
@@ -191,7 +192,7 @@ class Search:
         return _result(end, "divergence" if n_sampled is None else "sample_divergence")
 
     def _start(self, prepared: PreparedRows, arguments: Result) -> Array:
-        """Where a unit begins to climb."""
+        """The start of a unit's climb."""
         stands: Array | None = arguments.get("projection")
         if stands is not None:
             return stands
@@ -213,7 +214,7 @@ class Search:
         level: RaceLevel,
         max_evaluations: int | None = None,
     ) -> Plan[None]:
-        """One stage: some starts climb from where they stand."""
+        """One stage: some starts climb on from their current points."""
         if indices:
             stage = units.stage(action, [(i, found.starts.get(i)) for i in indices], level, max_evaluations)
             results = yield stage
@@ -222,7 +223,7 @@ class Search:
 
 @dataclass(frozen=True)
 class StageCount:
-    """What one stage of a search cost."""
+    """The cost of one stage of a search."""
 
     name: str
     n_rows: int
@@ -232,14 +233,14 @@ class StageCount:
 
 @dataclass
 class Found:
-    """Where the starts of a search stand; those that gave nothing are left out."""
+    """The current results of the starts of a search; starts without a result are left out."""
 
     starts: dict[int, StartResult] = field(default_factory=dict)
     stages: list[StageCount] = field(default_factory=list)
-    levels: dict[int, RaceLevel] = field(default_factory=dict)  # where each start was last
+    levels: dict[int, RaceLevel] = field(default_factory=dict)  # the last level of each start
 
     def note(self, stage: str, level: RaceLevel, seed: int, results: dict[int, Result | None]) -> None:
-        """Where a stage took some starts. One that is missing stays where it stood."""
+        """Record the results of a stage. A start without a result keeps its previous one."""
         arrived = {index: result for index, result in results.items() if result is not None}
         for index, result in arrived.items():
             before = self.starts[index].n_evaluations if index in self.starts else 0
@@ -257,23 +258,23 @@ class Found:
         self.stages.append(StageCount(stage, level.n_rows, len(arrived), n_evaluations))
 
     def survivors(self, indices: Sequence[int], n_best: int = RACE_SURVIVORS) -> list[int]:
-        """Those of some starts that are among the best of themselves and the ones before them."""
+        """Those of these starts that are among the best of themselves and the ones before them."""
         divergences = [self.starts[i].divergence if i in self.starts else None for i in indices]
         return [indices[position] for position in race_survivors(divergences, n_best)]
 
     def dropped(self, indices: Sequence[int]) -> list[int]:
-        """Those of some starts that have not converged for want of evaluations."""
+        """Those of these starts that reached the limit of evaluations before they converged."""
         return [i for i in indices if self.starts[i].stopping_reason is StoppingReason.DROPPED]
 
     def hopeful(self) -> list[int]:
-        """Of the starts just judged, those that survive a race and do not lie hopelessly below one before them."""
+        """Those of the judged starts that survive a race and are not far below one before them."""
         judged = self.judged()
         best = np.maximum.accumulate([start.divergence for start in judged])
         hopeless = {s.index for s, b in zip(judged, best, strict=True) if b - s.divergence > HOPELESS * abs(b)}
         return [i for i in self.survivors([start.index for start in judged]) if i not in hopeless]
 
     def distinct(self, indices: Sequence[int]) -> list[int]:
-        """Some starts without those that arrived where one before them did."""
+        """These starts without those that reached the same optimum as one before them."""
         bases: dict[int, Array] = {}
         for index in indices:
             basis = np.linalg.qr(self.starts[index].projection)[0]
@@ -282,7 +283,7 @@ class Found:
         return list(bases)
 
     def judged(self) -> list[StartResult]:
-        """The starts that came to be judged on the finest level: only their divergences can be compared."""
+        """The starts that reached the finest level: only their divergences can be compared."""
         finest = max(self.levels.values(), key=lambda level: (level.n_rows, not level.is_coarse))
         return [start for start in self.in_order() if self.levels[start.index] == finest]
 
@@ -293,7 +294,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _Units:
-    """Makes the units of one search: what they all share, and how they are named."""
+    """Makes the units of one search, from shared arguments and a scheme of names."""
 
     gamma: float
     resamples: Resamples

@@ -1,7 +1,7 @@
-"""Climbs that can be stopped and go on later.
+"""Climbs that can be stopped and resumed later.
 
-A climb depends on its start and on what the objective gives, call by call. Whoever runs it again with the recorded
-values arrives where it was stopped, bit for bit and at next to no cost.
+A climb depends on its start and on the values of the objective only. Repeated with the recorded values, it returns to
+the point where it was stopped, bit for bit and at almost no cost.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from melm.typing import Array
 
 
 class Climbable(Protocol):
-    """What can be climbed."""
+    """An objective that can be climbed."""
 
     def value_and_gradient(self, V: Array) -> tuple[float, Array]:
         """The value and its derivative at a projection of whitened coordinates."""
 
 
 class Recording:
-    """An objective whose values are recorded. `arguments` are the unit's, with the record of an earlier run of it."""
+    """An objective whose values are recorded. `arguments` are those of the unit, with the record of its last run."""
 
     def __init__(self, objective: Climbable, arguments: Result, should_stop: Callable[[], bool]) -> None:
         self._objective = objective
@@ -34,11 +34,11 @@ class Recording:
         self.n_evaluations = 0
 
     def value_and_gradient(self, V: Array) -> tuple[float, Array]:
-        """As recorded, then as the objective gives it. Raises `Stopped`, with the record, when told to stop."""
+        """The next recorded value, or else a new one. Raises `Stopped`, with the record, when asked to stop."""
         return self._next(self._objective, V)
 
     def beside(self, objective: Climbable) -> Climbable:
-        """Another objective of the same unit, for the same record."""
+        """Another objective of the same unit, with the same record."""
         return _Beside(partial(self._next, objective))
 
     def _next(self, objective: Climbable, V: Array) -> tuple[float, Array]:
@@ -64,7 +64,7 @@ class _Beside:
 
 
 def _evaluation(objective: Climbable, V: Array) -> tuple[float, Array] | None:
-    """None where no density can be computed, which is to be remembered as well."""
+    """Value and gradient; None, which is recorded as well, if no density can be computed."""
     try:
         return objective.value_and_gradient(V)
     except np.linalg.LinAlgError:

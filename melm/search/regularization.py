@@ -1,8 +1,8 @@
-"""The regularized search as a plan: every path on all rows and on the training part of inner folds, then the choice.
+"""The regularized search as a plan: every path on all rows and on the training rows of inner folds, then the choice.
 
-All paths are one stage, those on all rows first: whoever cuts it short has projections, if not yet the choice among
-them. Larger data sets are searched and judged on a sample; what was chosen there climbs on, over all rows. Of very
-many rows one fold is enough to judge.
+All paths are one stage, those on all rows first: if the stage is interrupted, there are projections, even if there are
+no scores to choose among them. Larger datasets are searched and scored on a sample, and the chosen candidates climb on
+with all rows. With very many rows, a single fold is enough for the scores.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from melm.search.recording import Climbable, Recording
 from melm.typing import Array
 
 FOLDS = 5
-ENOUGH = 100  # held-out rows of each class, from which one fold can choose where rows are many
-POLISH_SHARE = 0.1  # of the work, where there is a sample
+ENOUGH = 100  # held-out rows of each class from which a single fold is enough
+POLISH_SHARE = 0.1  # share of the work after a search on a sample
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, from what, and by how much."""
+    """What was chosen, from which candidates, and with which scores."""
 
     best: Candidate
     projection: Array  # (r, k), of whitened coordinates with the best candidate's ridge
     candidates: list[Candidate]
-    scores: Array  # (m,), balanced log posterior of held-out rows; NaN where it is not known
+    scores: Array  # (m,), balanced log posterior of held-out rows; NaN if unknown
     shares: Array  # (m,), of each candidate in the projection
-    n_folds: int  # inner folds that judged; 0 where nothing could be judged
+    n_folds: int  # number of inner folds; 0 if there are no scores
     paths: list[StartResult]  # on all rows, one for each setting
     stages: list[StageCount]
     kept: dict[int, float | None]  # by feature that screening kept, the share of inner folds that keep it as well
@@ -48,12 +48,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Regularization:
-    """How the paths of one fit are run and judged."""
+    """How the paths of one fit are run and scored."""
 
     path: Path
 
     def plan(self, data: Labeled, resamples: Resamples = (), name: str = "") -> Plan[Choice]:
-        """All paths, here and in inner folds, and the choice."""
+        """All paths, on all rows and in inner folds, and the choice."""
         n_rows = len(data.select(resamples).rows)
         settings = self.path.settings(n_rows, data.X.shape[1])
         inner = (*resamples, *data.for_choices)
@@ -73,7 +73,7 @@ class Regularization:
             log_posteriors[:, [V is None for V in projections]] = np.nan
         scores, shares = self._choose(log_posteriors, codes, weights, settings, on_all, candidates, projections)
         best = candidates[max(np.flatnonzero(shares), key=lambda i: (scores[i], shares[i]))]
-        # An average of screened and other projections would be of all features again.
+        # An average of projections with and without screening would use all features again.
         shares = np.where([candidate.n_kept == best.n_kept for candidate in candidates], shares, 0.0)
         shares /= shares.sum()
         prepared = data.prepare(self.path.covariance, resamples, best.ridge, best.n_kept)
@@ -108,7 +108,7 @@ class Regularization:
         return Choice(best, V, candidates, scores, shares, n_folds, paths, stages, kept)
 
     def task(self, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]) -> Callable[[], list[Result]]:
-        """Units of the plan with what they need of the data, for any process to run."""
+        """A function that runs units of the plan, with the data that they need, in any process."""
         tasks = [self._task(data, unit, should_stop) for unit in units]
         return partial(_run_all, tasks)
 
@@ -128,7 +128,7 @@ class Regularization:
         return Unit(f"{name} ridge {ridge:g} gamma {gamma:g}{screened}", arguments, resamples, is_shown, resumable=True)
 
     def _folds(self, data: Labeled, resamples: Resamples) -> list[Fold]:
-        """Inner folds of the training rows whose training part has rows of every class; none where rows are too few."""
+        """Inner folds of the training rows that leave rows of every class for training; none if rows are too few."""
         selection = data.select(resamples)
         groups = None if data.groups is None else data.groups[selection.rows]
         rarest = _rarest(selection.codes, groups)
@@ -147,7 +147,7 @@ class Regularization:
         candidates: Sequence[Candidate],
         projections: Sequence[Array | None],
     ) -> tuple[Array, Array]:
-        """Score and share of each candidate. Where none was judged, the end of the path with the highest divergence."""
+        """Score and share of each candidate; without scores, the end of the path with the highest divergence wins."""
         there = np.array([V is not None for V in projections])
         if not there.any():
             raise NothingFitted("No path gave a result.")
@@ -175,7 +175,7 @@ class Regularization:
     def _kept(
         self, data: Labeled, resamples: Resamples, best: Candidate, in_folds: Sequence[Result | None]
     ) -> dict[int, float | None]:
-        """The features that screening kept, the one that separates best first, with their share of the inner folds."""
+        """The features that screening kept, best first, each with the share of the inner folds that keep it as well."""
         separations = data.prepare(self.path.covariance, resamples, best.ridge).separations()
         varying = data.prepare(self.path.covariance, resamples, best.ridge, best.n_kept).rows.varying
         folds = [set(result["kept"].tolist()) for result in in_folds if result is not None]
@@ -189,7 +189,7 @@ class Regularization:
         objective: Climbable
         if arguments["polish"] == "divergence":
             objective, scale = divergence_on(prepared, *shape), 1.0
-        else:  # of rows beyond memory, those that are in memory
+        else:  # rows beyond memory: use those in memory
             objective, scale = WhitenedPosterior(prepared.in_memory, *shape), POSTERIOR_SCALE
         climbed = Recording(objective, arguments, should_stop)
         (V,) = follow(climbed, arguments["projection"], [arguments["n_iterations"]], scale, self.path.tolerance)
@@ -197,9 +197,9 @@ class Regularization:
 
 
 def inner_folds(n_rows: int, rarest: int) -> tuple[int, int]:
-    """How many folds judge, of how many parts that the rows are divided into; none where rows are too few.
+    """The number of folds that are used, and of parts that the rows are divided into; 0 folds if rows are too few.
 
-    Of very many rows one part has as many as all candidates are found on: more folds would only cost more.
+    With very many rows, a part is as large as the sample on which candidates are found, and a single fold is enough.
     """
     n_parts = -(-n_rows // SAMPLE_ROWS)
     if n_parts > FOLDS and rarest >= ENOUGH * n_parts:
@@ -217,12 +217,12 @@ def _setting(candidate: Candidate) -> Setting:
 
 
 def _complexity(candidate: Candidate) -> tuple[bool, int, float, bool]:
-    """What is simpler comes first: no screening, fewer iterations, a larger ridge, and partial least squares."""
+    """A sort key, simpler first: no screening, fewer iterations, a larger ridge, and partial least squares."""
     return candidate.n_kept is not None, candidate.n_iterations, -candidate.ridge, candidate.start != "pls"
 
 
 def _projections(result: Result | None, n_candidates: int) -> list[Array | None]:
-    """Of all candidates of one unit; None where one is not there."""
+    """The projections of all candidates of one unit; None for those without one."""
     if result is None:
         return [None] * n_candidates
     return [V if np.isfinite(V).all() else None for V in result["projections"]]
@@ -231,7 +231,7 @@ def _projections(result: Result | None, n_candidates: int) -> list[Array | None]
 def _judged(
     data: Labeled, resamples: Resamples, folds: Sequence[Fold], by_fold: Sequence[Sequence[Result | None]]
 ) -> tuple[Array, npt.NDArray[np.intp], Array | None]:
-    """Log posteriors of the rows that folds hold out (n, m), their class codes and weights; of complete folds."""
+    """Log posteriors of held-out rows (n, m), with their class codes and weights, from folds with all results."""
     parts, codes, weights = [], [], []
     for fold, results in zip(folds, by_fold, strict=True):
         judged = [result["log_posteriors"] for result in results if result is not None]
@@ -246,7 +246,7 @@ def _judged(
 
 
 def _rarest(codes: npt.NDArray[np.intp], groups: npt.NDArray[np.generic] | None) -> int:
-    """Rows of the smallest class; where there are groups, the fewest groups in which a class is found."""
+    """The number of rows of the smallest class; with groups, the smallest number of groups that contain a class."""
     if groups is None:
         return int(np.bincount(codes).min())
     return min(len(np.unique(groups[codes == code])) for code in np.unique(codes))

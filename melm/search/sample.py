@@ -1,8 +1,8 @@
-"""Samples of large data sets: their sizes, from some thousand rows up to all, and their rows.
+"""Samples of large datasets: their sizes, from some thousand rows up to all, and their rows.
 
 A sample keeps the whitening and the class covariances of all rows, so that its divergence differs from that of all rows
-only by the noise of sampling and by the kernel's width, which is that of its own size. The narrower kernel of all rows
-was tried: on few rows it sees clumps that are not there (optima lost 1.09 % of the divergence on all rows instead of
+only by sampling noise and by the kernel width, which follows from the size of the sample. The narrower kernel of all
+rows was tried: on few rows it shows spurious clusters (optima lost 1.09 % of the divergence on all rows instead of
 0.97 %) and needs finer grids (1.7 times the time).
 """
 
@@ -15,15 +15,15 @@ import numpy as np
 from melm.data.blocks import allot
 from melm.data.prepared_rows import PreparedRows
 
-SMALLEST = 10_000  # below, an evaluation costs hardly less
+SMALLEST = 10_000  # with fewer rows, an evaluation is hardly cheaper
 GROWTH = 10  # from sample to sample
-LEAST_GAIN = 4  # a sample is worth its while when the next step has this many times its rows
+LEAST_GAIN = 4  # a sample is used if the next step has at least this many times its rows
 
 
 def sample_sizes(n_rows: int, in_memory: int | None = None) -> list[int]:
-    """Rows of the steps of a search: growing samples, then all. Small data sets are taken whole at once.
+    """The number of rows in each step of a search: growing samples, then all. Small datasets have a single step.
 
-    `in_memory` is how many rows samples can be drawn from, where that is not all.
+    `in_memory` is the number of rows from which samples can be drawn, if that is not all.
     """
     sizes, size = [], SMALLEST
     while LEAST_GAIN * size <= n_rows and size <= (in_memory or n_rows):
@@ -33,7 +33,7 @@ def sample_sizes(n_rows: int, in_memory: int | None = None) -> list[int]:
 
 
 def sample(prepared: PreparedRows, n_rows: int, seed: int) -> PreparedRows:
-    """Some of the rows, drawn within each class; samples of different sizes are drawn afresh."""
+    """A sample of the rows, drawn within each class; samples of different sizes are independent."""
     by_class = []
     for code, (rows, n_drawn) in enumerate(
         zip(prepared.rows.by_class, allot(prepared.rows.counts, n_rows), strict=True)

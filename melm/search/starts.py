@@ -1,7 +1,6 @@
 """Start projections, in whitened coordinates: a few informed ones first, then random ones, each from its own seed.
 
-All are drawn in the coordinates of `melm.data.whitening`, so that a fit does not depend on an affine map of the
-features.
+All are drawn in the coordinates of `melm.data.whitening`, so that a fit is invariant to affine maps of the features.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def _by_means(whitening: Whitening, n_components: int) -> Array:
 
 
 def _by_spread(covariance: Array, n_components: int) -> Array:
-    """Principal components of one class: where it is wide and the others, by whitening, are narrow."""
+    """Principal components of one class: directions in which it is wide and, by the whitening, the others narrow."""
     return _leading(covariance, n_components)
 
 

@@ -1,7 +1,7 @@
 """Arrow streams, Parquet files, and tables in memory of pandas, polars and pyarrow.
 
-The libraries that read these files are written in languages without memory safety. What a stranger sends is decoded in
-a process of its own (`service.intake.sandbox`); files of one's own are read here.
+The libraries that read these files are written in languages without memory safety. The service decodes untrusted files
+in a separate process (`service.intake.sandbox`); trusted files are read in the process of the caller.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ CheckSize: TypeAlias = Callable[[int, int], None]  # of rows and columns; raises
 MakeRoom: TypeAlias = Callable[[tuple[int, int]], Array]  # a matrix of float64 to write to
 
 BLOCK_BYTES = 4 << 20
-EXACT = 2**53  # beyond it float64 does not hold every whole number
+EXACT = 2**53  # larger whole numbers are not all exact in float64
 MAX_TEXT_BYTES = 64 << 20  # of one text in the footer of a Parquet file
 MAX_ELEMENTS = 1_000_000  # of one list there
-MIDNIGHT = " 00:00:00"  # of a column that has it in every row, nothing but the days is told
+MIDNIGHT = " 00:00:00"  # a column that has it in every row is written as dates without a time
 FRACTION = r"(\.[0-9]*?)0+$"  # of a second, with zeros behind it
 
 
 class ArrowError(ValueError):
-    """Bytes that are no such file, or columns that no table has; `problems` names column (None: all), fault and fix."""
+    """The bytes are no such file, or a column cannot be read. `problems` lists column (None: all), fault and fix."""
 
     def __init__(self, problems: list[tuple[str | None, str, str | None]]) -> None:
         super().__init__(" ".join(f"{detail}." for _, detail, _ in problems))
@@ -50,14 +50,14 @@ def any_size(n_rows: int, n_columns: int) -> None:
 
 
 def new_matrix(shape: tuple[int, int]) -> Array:
-    """In the memory of this process."""
+    """An uninitialized matrix in the memory of this process."""
     return np.empty(shape)
 
 
 def read_stream(
     data: Buffer, text: Collection[str] = (), check_size: CheckSize = any_size, make_room: MakeRoom = new_matrix
 ) -> Table:
-    """The table in an Arrow IPC stream. `text` names columns that are text whatever they hold, such as labels."""
+    """Read an Arrow IPC stream. `text` names columns that are always read as text, such as labels."""
     try:
         with pa.ipc.open_stream(pa.py_buffer(data), options=pa.ipc.IpcReadOptions(use_threads=False)) as reader:
             check_size(0, len(reader.schema.names))
@@ -67,7 +67,7 @@ def read_stream(
                 batches.append(batch)
             found = pa.Table.from_batches(batches, reader.schema)
         return from_arrow(found, text, check_size, make_room)
-    except MemoryError:  # Arrow has one of its own, which is an ArrowException too
+    except MemoryError:  # Arrow's own is an ArrowException too, and must not be reported as a malformed file
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise NotArrow("an Arrow stream", error) from None
@@ -76,7 +76,7 @@ def read_stream(
 def read_parquet(
     data: Buffer, text: Collection[str] = (), check_size: CheckSize = any_size, make_room: MakeRoom = new_matrix
 ) -> Table:
-    """The table in a Parquet file. Text stays encoded by a dictionary where it is stored so."""
+    """Read a Parquet file. Text that is stored dictionary-encoded stays so."""
     limits = {"thrift_string_size_limit": MAX_TEXT_BYTES, "thrift_container_size_limit": MAX_ELEMENTS}
     try:
         file = pa.parquet.ParquetFile(pa.BufferReader(data), pre_buffer=False, **limits)
@@ -97,11 +97,11 @@ def read_parquet(
 
 
 def from_frame(frame: Any, text: Collection[str] = ()) -> Table:
-    """A table of pandas, polars, pyarrow, or whatever else narwhals knows."""
+    """The table of a DataFrame of pandas, polars, pyarrow, or another library that narwhals supports."""
     import narwhals
 
     try:
-        found = narwhals.maybe_reset_index(narwhals.from_native(frame, eager_only=True))  # an index is no column
+        found = narwhals.maybe_reset_index(narwhals.from_native(frame, eager_only=True))  # an index is not a column
         found = found.with_columns(*(column for name in found.columns if (column := _as_text(found[name])) is not None))
         return from_arrow(found.to_arrow(), text)
     except (pa.ArrowException, narwhals.exceptions.NarwhalsError, TypeError, OverflowError) as error:
@@ -109,7 +109,7 @@ def from_frame(frame: Any, text: Collection[str] = ()) -> Table:
 
 
 def _as_text(column: Any) -> Any:
-    """A column of Python objects in which text stands beside other values, as text; None where it is none."""
+    """A column of Python objects that mixes text with other values, as text; None if it is no such column."""
     import narwhals
 
     if column.dtype != narwhals.Object:
@@ -126,7 +126,7 @@ def _as_text(column: Any) -> Any:
 def from_arrow(
     found: Any, text: Collection[str] = (), check_size: CheckSize = any_size, make_room: MakeRoom = new_matrix
 ) -> Table:
-    """Columns of numbers, and everything else as it would be written: dates and times as ISO 8601, text as it is."""
+    """Numbers as numbers, and all other columns as text: dates and times as ISO 8601."""
     check_size(found.num_rows, found.num_columns)
     _check_columns(found.schema)
     names = tuple(found.column_names)
@@ -148,7 +148,7 @@ def from_arrow(
 
 
 def encode_text(column: Any) -> tuple[Codes, tuple[str, ...]]:
-    """Codes into the sorted values of a column, as text. Values that are repeated are not written out."""
+    """Codes into the sorted values of a column, as text. Each distinct value is converted only once."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     encoded = column.unify_dictionaries().combine_chunks()
@@ -158,7 +158,7 @@ def encode_text(column: Any) -> tuple[Codes, tuple[str, ...]]:
 
 
 def _check_columns(schema: Any) -> None:
-    """Refuse columns that cannot be told apart, and those whose values are no plain ones."""
+    """Refuse columns with equal names, and those of nested or other unsupported types."""
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1}) if _has_twins(schema) else []
     if twice:
         detail = f"columns are named twice: {', '.join(name[:100] for name in twice[:50])}"
@@ -177,7 +177,7 @@ def _has_twins(schema: Any) -> bool:
 
 
 def _value_type(kind: Any) -> Any:
-    """What a column holds, whether or not it is stored as codes or runs."""
+    """The type of the values of a column, even if it is dictionary-encoded or run-length encoded."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _value_type(kind.value_type)
     return kind
@@ -209,7 +209,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _plain(column: Any) -> Any:
-    """A column without runs; whole numbers beyond those that float64 holds become text, because they are names."""
+    """A column without run-length encoding. Whole numbers too large for float64 are ids, and become text."""
     if pa.types.is_run_end_encoded(column.type):
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
     kind = _value_type(column.type)
@@ -234,7 +234,7 @@ def _to_numbers(column: Any) -> Array:
 
 
 def _to_text(values: Any) -> Any:
-    """Values as they would be written. A moment with a time zone is told in UTC."""
+    """Values as text. Times with a time zone are given in UTC."""
     kind = values.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         values = values.cast(pa.timestamp(kind.unit))

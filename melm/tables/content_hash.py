@@ -6,18 +6,18 @@
    `{"dtype": "<f8" or "<f4", "feature_names": [...] or null, "labels": [...], "shape": [n, d]}`, and one newline;
 2. the values of X, row by row, little-endian.
 
-A table with text, gaps, ids or groups has more in its header: `"categories": [[...], ...]` (the sorted values of each
-column of text), `"groups": [...] or null`, `"id_name": "..." or null`, `"ids": [...] or null`, `"text_names": [...]`.
-X holds its columns of numbers, with the NaN of bits 7ff8000000000000 for gaps; `feature_names` names all columns and
-`shape` is that of X. After X come the codes of the columns of text (places in `categories`, -1 for gaps), row by row,
-as little-endian 32-bit integers.
+A table with text, missing values, ids or groups has more keys in its header: `"categories": [[...], ...]` (the sorted
+values of each column of text), `"groups": [...] or null`, `"id_name": "..." or null`, `"ids": [...] or null`,
+`"text_names": [...]`. X holds its columns of numbers, with the NaN of bits 7ff8000000000000 for missing values;
+`feature_names` names all columns and `shape` is that of X. After X come the codes of the columns of text (indices into
+`categories`, -1 for missing values), row by row, as little-endian 32-bit integers.
 
 A sparse matrix has `"n_nonzero": m` in its header, the number of cells that are not zero. Instead of X come its rows in
-CSR form, columns in order: m values, m columns as little-endian 32-bit integers, and as n + 1 little-endian 64-bit
-integers where each row begins and the last one ends.
+CSR form, columns in order: m values, m column indices as little-endian 32-bit integers, and n + 1 row offsets as
+little-endian 64-bit integers.
 
-Where a table has them, `"day_first": [...]`, `"time_names": [...]` and `"weights": [...]` stand in the header as well:
-columns of numbers that are days since 1970-01-01, and how much each row counts.
+If a table has them, `"day_first": [...]`, `"time_names": [...]` and `"weights": [...]` are in the header as well:
+columns of numbers that are days since 1970-01-01, and the weights of the rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from melm.typing import Matrix
 
 
 class TablePart(Protocol):
-    """What a table has beside its matrix of numbers."""
+    """The parts of a table other than its matrix of numbers."""
 
     @property
     def text_names(self) -> tuple[str, ...]: ...
@@ -63,7 +63,7 @@ def content_hash(
     feature_names: Sequence[str] | None = None,
     part: TablePart | None = None,
 ) -> str:
-    """The hash that names a dataset's content, whoever computes it."""
+    """The content hash of a dataset: client and service compute the same."""
     dtype = np.dtype(X.dtype).newbyteorder("<")
     header: dict[str, Any] = {
         "dtype": dtype.str,

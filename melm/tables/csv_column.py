@@ -1,4 +1,4 @@
-"""How the cells of a column of CSV are read: as numbers, whatever their marks, or as text."""
+"""Conversion of the cells of a CSV column to numbers, with any decimal and thousands marks, or to text."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from melm.tables.roles import WHOLE_NUMBER
 from melm.tables.table import NO_CATEGORY, Codes, sort_categories
 from melm.typing import Array
 
-COUNTED_PROBLEMS = 100_000  # to count the rest would take longer than to mend the file
+COUNTED_PROBLEMS = 100_000  # counting more would take long and help nobody
 MARK_NAMES = {".": "a decimal point", ",": "a decimal comma"}
 
 
 class Numbers:
-    """How the cells of a column are read as numbers."""
+    """Converts the cells of a column to numbers."""
 
     def __init__(
         self, name: str, decimal: str, missing: frozenset[str], is_marked: bool, open_cell: str | None = None
     ) -> None:
         self._name, self._decimal, self._missing = name, decimal, missing
-        self._open_cell = open_cell  # where nothing says whether its mark groups thousands
-        self.is_marked = is_marked  # by thousands, a currency, or decimals unlike the file's: Arrow cannot parse it
+        self._open_cell = open_cell  # a cell whose mark may be a decimal or a thousands mark
+        self.is_marked = is_marked  # by thousands marks, a currency, or another decimal mark: Arrow cannot parse it
 
     def take(self, cells: Any, first_row: int, real_row: Callable[[int], int], problems: Problems) -> Array:
-        """The next cells. Those that are no numbers are problems."""
+        """Convert the next cells, and report those that are not numbers."""
         values, wrong = self.convert(cells)
         for index in wrong:
             self.complain(real_row(first_row + index), str(cells[index].as_py()), problems)
         return values
 
     def convert(self, cells: Any) -> tuple[Array, list[int]]:
-        """Numbers, NaN where missing, and the indices of cells that are none. Some numbers may be infinite."""
+        """Numbers, NaN where missing, and the indices of cells that are not numbers. Some numbers may be infinite."""
         if cells.type == pa.float64():
             return cells.to_numpy(zero_copy_only=False), []
         if self._decimal == "." and not self.is_marked:
@@ -49,7 +49,7 @@ class Numbers:
         trimmed = pc.utf8_trim_whitespace(cells)
         is_number = pc.fill_null(pc.match_substring_regex(trimmed, number_pattern(self._decimal)), False)
         bare = pc.replace_substring(trimmed, OTHER[self._decimal], "")
-        if any_match(bare, f"[+{GROUPS}{SIGNS}]"):  # a replacement by pattern takes many times as long
+        if any_match(bare, f"[+{GROUPS}{SIGNS}]"):  # checked first: replacing by pattern is many times slower
             bare = pc.replace_substring_regex(bare, f"[+{GROUPS}{SIGNS}]", "")
         bare = pc.if_else(is_number, pc.replace_substring(bare, self._decimal, "."), None)
         values = pc.cast(bare, pa.float64()).to_numpy(zero_copy_only=False)
@@ -58,7 +58,7 @@ class Numbers:
         return values, np.flatnonzero(wrong).tolist()
 
     def ask(self, problems: Problems) -> None:
-        """Tell both readings where the decimal mark had to be guessed."""
+        """Report both readings if the decimal mark had to be guessed."""
         cell, decimal = self._open_cell, self._decimal
         if cell is None:
             return
@@ -69,11 +69,11 @@ class Numbers:
         problems.add(Problem(detail, fixes, column=self._name, level=Severity.QUESTION))
 
     def has_other_mark(self, cell: str) -> bool:
-        """Whether a cell that is no number here is one with the other decimal mark."""
+        """Whether a cell that is not a number would be one with the other decimal mark."""
         return is_written_with(cell.strip(), OTHER[self._decimal])
 
     def complain(self, row: int, cell: str, problems: Problems) -> None:
-        """Note a cell that is no number."""
+        """Report a cell that is not a number."""
         if problems.n_found >= COUNTED_PROBLEMS:
             return
         other = OTHER[self._decimal]
@@ -91,21 +91,21 @@ class Numbers:
 
 
 class Text:
-    """How the cells of a column are read as text: codes in order of appearance, and what they stand for."""
+    """Converts the cells of a column to text: codes in order of appearance, and their values."""
 
     def __init__(self, missing: frozenset[str], numbers: Numbers | None = None) -> None:
         self._missing = missing
-        self._numbers = numbers  # what the column is after all, unless every cell is a whole number
+        self._numbers = numbers  # how to read the column as numbers, unless every cell is a whole number
         self._code_of: dict[str, int] = {}
         self.n_characters = 0  # of all values
 
     @property
     def n_values(self) -> int:
-        """How many different values there are so far."""
+        """The number of distinct values so far."""
         return len(self._code_of)
 
     def take(self, cells: Any) -> Codes:
-        """The next cells, blanks around them cut off."""
+        """Convert the next cells, stripped of surrounding blanks."""
         encoded = pc.dictionary_encode(cells)
         n_before = self.n_values
         codes = [
@@ -120,11 +120,11 @@ class Text:
         return taken
 
     def sort(self, codes: Codes) -> tuple[Codes, tuple[str, ...]]:
-        """All codes of the column, now of the sorted values, and those values."""
+        """The codes of the whole column as indices into its sorted values, and these values."""
         return sort_categories(codes, list(self._code_of))
 
     def as_numbers(self, codes: Codes, real_row: Callable[[int], int], problems: Problems) -> Array | None:
-        """The column where it is one of numbers after all."""
+        """The column as numbers, or None if it is text."""
         values = list(self._code_of)
         if self._numbers is None or all(map(WHOLE_NUMBER.fullmatch, values)):
             return None

@@ -1,7 +1,7 @@
-"""CSV as it is found, parsed while it arrives: blocks of whole lines go through Arrow's parser as they come.
+"""A streaming CSV reader: blocks of whole lines go through Arrow's parser as they arrive.
 
-The first rows decide which columns are numbers. A block in which one of those has a cell that is none is parsed once
-more as text, so that the cell can be shown.
+The first rows decide which columns are numeric. If a numeric column has a cell that is not a number, its block is
+parsed again as text, so that the cell can be shown.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ MISSING_VALUES = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "Null", "null", "None", "?", "-", "--", "—"),
     *("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
 )
+<<<<<<< HEAD
 BLOCK_BYTES = 2 << 20
 PIECE_BYTES = BLOCK_BYTES // 2  # that Arrow parses at once: what fits the processor's cache is read fastest
 HEAD_BYTES = BLOCK_BYTES // 2  # in which the header is
@@ -42,11 +43,19 @@ SAMPLE_BYTES = BLOCK_BYTES // 4  # of the first rows, which decide what the colu
 LINE_BREAK = ord("\n")
 MAX_BLOCK_BYTES = 32 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
 MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
+=======
+BLOCK_BYTES = 4 << 20
+PIECE_BYTES = BLOCK_BYTES // 16  # parsed by Arrow at once: fastest if it fits the processor's cache
+HEAD_BYTES = BLOCK_BYTES // 4  # the header must lie in it
+SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
+MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # so that an unclosed quote does not turn the rest of the file into one block
+MOSTLY_NUMBERS = 0.8  # of the values in the sample: other cells of such a column are reported as mistakes
+>>>>>>> prose-a
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
 
 
 def read_csv(chunks: Iterable[bytes], options: ReadOptions | None = None) -> Table:
-    """The table of a file that comes in pieces."""
+    """Read the table of a file that comes in pieces."""
     reader = CsvReader(options)
     for chunk in chunks:
         reader.feed(chunk)
@@ -54,9 +63,9 @@ def read_csv(chunks: Iterable[bytes], options: ReadOptions | None = None) -> Tab
 
 
 class CsvReader:
-    """Takes a file piece by piece. Memory is bounded by the table that comes out and a few blocks.
+    """Reads a file piece by piece. Memory is bounded by the resulting table and a few blocks.
 
-    Beyond `spill_bytes` the numbers and codes of the table are kept in files without names, and mapped.
+    Beyond `spill_bytes` the numbers and codes of the table are kept in memory-mapped temporary files.
     """
 
     def __init__(
@@ -66,14 +75,14 @@ class CsvReader:
         max_columns: int | None = None,
         on_rows: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_rows` is called whenever some more rows have been read."""
+        """`on_rows` is called whenever more rows have been read."""
         self._on_rows = on_rows
         self._options = options or ReadOptions()
         _check(self._options)
         self._spill_bytes = spill_bytes
         self._max_columns = max_columns
         self._is_begun = False
-        self._roles: dict[str, str] = {}  # that are given, by name
+        self._roles: dict[str, str] = {}  # set by the caller, by column
         self._pending: list[bytes] = []
         self._n_pending = 0
         self._enough = BLOCK_BYTES
@@ -82,39 +91,39 @@ class CsvReader:
         self._numbers, self._codes = Stack(0), Stack(0)
         self.problems = Problems()
         self._transcoder = Transcoder(self._options.encoding, self.problems)
-        self._kept_before = array("q")  # how many rows were kept before each that is not as long as the header
+        self._kept_before = array("q")  # for each ragged row, how many rows were kept before it
         self._line_of: dict[int, int] = {}  # of rows with problems
         self._n_lines = 0  # before the next block
         self.n_rows = 0
 
     @property
     def dialect(self) -> Dialect:
-        """How the cells are written, once the header has come."""
+        """The dialect; known once the header has been read."""
         return self._dialect
 
     @property
     def encoding(self) -> str:
-        """What the bytes were taken for."""
+        """The encoding by which the bytes were decoded."""
         return self._transcoder.encoding
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, once the header has come."""
+        """The columns; known once the header has been read."""
         return tuple(self._columns)
 
     @property
     def n_ragged(self) -> int:
-        """How many rows are not as long as the header."""
+        """The number of ragged rows, which are not as long as the header."""
         return len(self._kept_before)
 
     @property
     def n_texts(self) -> tuple[int, int]:
-        """How many different texts the columns hold so far, and how many characters these have."""
+        """The number of distinct texts in the columns so far, and of their characters."""
         texts = [column for column in self._columns.values() if isinstance(column, Text)]
         return sum(column.n_values for column in texts), sum(column.n_characters for column in texts)
 
     def feed(self, chunk: bytes) -> None:
-        """The next piece of the file."""
+        """Read the next piece of the file."""
         self._add(self._transcoder.feed(chunk))
         if self._n_pending >= self._enough:
             data = self._take_pending()
@@ -122,17 +131,17 @@ class CsvReader:
             if end:
                 self._take(memoryview(data)[:end])
             self._add(data[end:])
-            self._enough = max(BLOCK_BYTES, 2 * self._n_pending)  # a long quoted cell is not searched at each piece
+            self._enough = max(BLOCK_BYTES, 2 * self._n_pending)  # do not search a long quoted cell at each piece
 
     def finish(self) -> Table:
-        """The table. Raises `CsvError` with all problems of the file."""
+        """End the file and return the table. Raises `CsvError` with all problems of the file."""
         table = self.finish_with_problems()
         if table is None or self.problems.has_errors:
             raise CsvError([problem for problem in self.problems if problem.level is Severity.ERROR])
         return table
 
     def finish_with_problems(self) -> Table | None:
-        """The table as far as it can be read, None where it has no rows; `problems` says what is odd about it."""
+        """End the file and return what can be read of the table, None without rows; `problems` lists what is wrong."""
         self._add(self._transcoder.feed(b"", final=True))
         rest = self._take_pending()
         if rest.strip() or not self._is_begun:
@@ -146,7 +155,7 @@ class CsvReader:
         return table
 
     def _make_table(self) -> Table:
-        """The columns side by side, as they came; the codes of text now count its sorted values."""
+        """The table of all columns in their order, with codes into the sorted values of text."""
         numbers, codes = self._numbers.finish(), self._codes.finish()
         texts = {name: column for name, column in self._columns.items() if isinstance(column, Text)}
         after_all: dict[str, Array] = {}
@@ -173,7 +182,7 @@ class CsvReader:
         return data
 
     def _real_row(self, row: int) -> int:
-        """A row among those that were kept, counted with those that were skipped."""
+        """The index in the file of a row that was kept, counting the rows that were skipped."""
         return row + bisect_right(self._kept_before, row)
 
     def _take(self, rows: memoryview) -> None:
@@ -187,11 +196,16 @@ class CsvReader:
                 self._on_rows()
             if self.problems.n_found > n_found:
                 self._find_lines(rows, first)
+<<<<<<< HEAD
                 self._on_rows()  # rows of another length are none of a batch
         self._n_lines += int(np.count_nonzero(np.frombuffer(rows, np.uint8) == LINE_BREAK))
+=======
+                self._on_rows()  # ragged rows are in no batch
+        self._n_lines += bytes(rows).count(b"\n")
+>>>>>>> prose-a
 
     def _keep(self, cells: Any) -> None:
-        """Some rows as numbers and as codes."""
+        """Convert rows to numbers and codes, and keep them."""
         numbers: list[Array] = []
         codes: list[Codes] = []
         for column, values in zip(self._columns.values(), cells.columns, strict=True):
@@ -200,7 +214,7 @@ class CsvReader:
             else:
                 codes.append(column.take(values))
         matrix = np.array(numbers).reshape(len(numbers), len(cells))
-        if np.isinf(matrix).any():  # looked at once for all columns: one by one takes as long as a tenth of parsing
+        if np.isinf(matrix).any():  # one check for all columns: checking each takes a tenth of the time of parsing
             self._complain_of_infinite(matrix)
         self._numbers.append(matrix.T)
         self._codes.append(np.array(codes, np.int32).reshape(len(codes), len(cells)).T)
@@ -211,9 +225,9 @@ class CsvReader:
             columns[place].complain(self._real_row(self.n_rows + row), str(matrix[place, row]), self.problems)
 
     def _find_lines(self, rows: memoryview, first: int) -> None:
-        """The lines of a block on which rows with problems begin; rows may hold line breaks, and empty lines are none.
+        """Find the lines on which rows with problems begin. Rows may hold line breaks; empty lines are not rows.
 
-        What Python's reader takes for rows otherwise than Arrow's stays without a line.
+        Where Python's reader and Arrow's disagree about the rows, no lines are given.
         """
         wanted = {row for problem in self.problems for row in problem.rows} - self._line_of.keys()
         reader = csv.reader(io.StringIO(str(rows, "utf-8", "replace"), newline=""), delimiter=self._dialect.delimiter)
@@ -227,7 +241,7 @@ class CsvReader:
                 line = reader.line_num + 1
 
     def _begin(self, block: memoryview) -> memoryview:
-        """Find the dialect, take the header, and decide what each column holds. Gives the rows after the header."""
+        """Find the dialect, read the header, and decide what each column holds. Returns the rows after the header."""
         self._is_begun = True
         try:
             text = bytes(block[:HEAD_BYTES]).decode("utf-8", "strict" if len(block) < HEAD_BYTES else "ignore")
@@ -249,7 +263,7 @@ class CsvReader:
         self._columns = {name: Text(self._missing) for name in names}
         if not _is_blank(rows):
             end = len(rows) if len(rows) <= SAMPLE_BYTES else _end_of_rows(bytes(rows[:SAMPLE_BYTES])) or len(rows)
-            problems, self.problems = self.problems, Problems()  # these rows are parsed once more, and reported then
+            problems, self.problems = self.problems, Problems()  # these rows are parsed again and reported then
             cells = self._parse(rows[:end])
             self.problems, self._kept_before = problems, array("q")
             self._columns = {
@@ -265,7 +279,7 @@ class CsvReader:
         return rows
 
     def _distinct(self, names: list[str]) -> list[str]:
-        """Names of which none comes twice: the second `a` is `a (2)`."""
+        """Unique names: a second `a` becomes `a (2)`."""
         found: dict[str, None] = {}
         n_times: Counter[str] = Counter()
         for name in names:
@@ -297,7 +311,7 @@ class CsvReader:
 
     @property
     def _other_delimiter(self) -> Fix:
-        """What to try where a file does not look as it should."""
+        """The fix to suggest if a file may have another delimiter."""
         other = next(each for each in DELIMITERS if each != self._dialect.delimiter)
         return Fix("delimiter", other, f"where cells are not separated by {self._dialect.delimiter!r}")
 
@@ -306,9 +320,19 @@ class CsvReader:
         return frozenset(MISSING_VALUES + self._options.missing_values)
 
     def _parse(self, block: memoryview) -> Any:
+<<<<<<< HEAD
         """The cells of some rows as text, null where missing. Rows of another length are left out and noted."""
         ragged = array("q")  # a number and a count of cells each: there may be a million in a block
         cells = self._parse_with(block, ragged)
+=======
+        """The cells of some rows as text, null where missing. Ragged rows are left out and reported."""
+        ragged = array("q")  # two numbers for each row, its index and its cells: there may be a million in a block
+        use_threads = pa.cpu_count() > 1
+        cells = self._parse_with(block, ragged, use_threads)
+        if ragged and use_threads:  # rows are numbered only if parsed by one thread
+            del ragged[:]
+            cells = self._parse_with(block, ragged, use_threads=False)
+>>>>>>> prose-a
         first = self.n_rows + len(self._kept_before)
         for number, n_cells in zip(ragged[::2], ragged[1::2], strict=True):
             index = first + number - 1
@@ -353,13 +377,13 @@ class CsvReader:
                 return self._parse_with(block, ragged, as_text, len(block) + 1)
             if "UTF8" in str(error):
                 raise CsvEncodingError("utf-8") from None
-            if not as_text and pa.float64() in kinds.values():  # cells that are no numbers, to be seen as they are
+            if not as_text and pa.float64() in kinds.values():  # parse as text, to show cells that are not numbers
                 del ragged[:]
                 return self._parse_with(block, ragged, True, piece_bytes)
             raise CsvError([Problem(f"the CSV cannot be parsed: {str(error).splitlines()[0][:200]}")]) from None
 
     def _kind_of(self, name: str, cells: Any) -> Numbers | Text:
-        """What a column holds, by the role that it was given or by its first cells."""
+        """Whether a column is numbers or text, by its given role or by its first cells."""
         role = Role.TARGET if name == self._options.target else self._roles.get(name, self._options.others)
         numbers = self._numbers_of(name, cells)
         if role is not None and role != Role.INFO:
@@ -374,11 +398,11 @@ class CsvReader:
         found = values[np.isfinite(values)]
         is_whole = not wrong and len(found) > 0 and bool((found == np.floor(found)).all())
         if is_whole and (ID_NAME.search(name.lower()) or (len(found) > 1 and (np.diff(found) > 0).all())):
-            return Text(self._missing, numbers)  # perhaps an id: its digits are kept until all are seen
+            return Text(self._missing, numbers)  # perhaps an id: keep its digits until all cells are read
         return numbers
 
     def _numbers_of(self, name: str, cells: Any) -> Numbers:
-        """How the numbers of a column are written. Only those with marks of their own take the slow way as text."""
+        """The number format of a column. Only numbers with marks that Arrow cannot parse are converted from text."""
         decimal = self._dialect.decimal
         other = OTHER[decimal]
         is_settled = self._dialect.marks.sure is not None or self._dialect.delimiter == ","
@@ -395,18 +419,20 @@ class CsvReader:
 
 
 def _check(options: ReadOptions) -> None:
-    """Refuse what no file can be written with."""
+    """Refuse options that no file can have."""
     problems: list[Problem] = []
     fixes: tuple[Fix, ...]
     delimiter = options.delimiter
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
         fixes = (Fix("delimiter", ";", "or another character"),)
-        problems.append(Problem(f"delimiter={delimiter!r} separates no cells", fixes))
+        problems.append(Problem(f"delimiter={delimiter!r} is not a delimiter", fixes))
     if options.decimal not in (None, ".", ",") or (options.decimal is not None and options.decimal == delimiter):
         fixes = (Fix("decimal", "."), Fix("decimal", ","))
-        problems.append(Problem(f"decimal={options.decimal!r} stands before no decimals", fixes))
+        problems.append(Problem(f"decimal={options.decimal!r} is not a decimal mark", fixes))
     if options.encoding is not None and options.encoding not in ENCODINGS:
-        problems.append(Problem(f"{options.encoding!r} is no encoding", advice=f"encodings: {', '.join(ENCODINGS)}"))
+        problems.append(
+            Problem(f"{options.encoding!r} is not a known encoding", advice=f"encodings: {', '.join(ENCODINGS)}")
+        )
     if problems:
         raise CsvError(problems)
 
@@ -416,7 +442,7 @@ def _is_blank(data: memoryview) -> bool:
 
 
 def _end_of_rows(data: bytes) -> int:
-    """Where the last row ends that is whole: at a line break outside quotes. 0 where there is none."""
+    """The end of the last complete row, at a line break outside quotes; 0 if there is none."""
     end = data.rfind(b"\n") + 1
     is_quoted = b'"' in data and data.count(b'"', 0, end) % 2 == 1  # to search takes far less than to count
     while end and is_quoted and len(data) < MAX_BLOCK_BYTES:
@@ -427,6 +453,6 @@ def _end_of_rows(data: bytes) -> int:
 
 
 def _whole_lines(lines: io.StringIO) -> Iterable[str]:
-    """Lines, read one by one so that the position after each is known."""
+    """Lines, read one by one so that the position after each can be queried."""
     while line := lines.readline():
         yield line

@@ -1,4 +1,4 @@
-"""How a CSV file is written: its encoding, what separates its cells, and what stands before decimals."""
+"""The dialect of a CSV file: its encoding, its delimiter and its decimal mark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DELIMITERS = (",", ";", "\t", "|")
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 LONGEST_MARK = max(map(len, BYTE_ORDER_MARKS))
 SAMPLE_ROWS = 200
-SAMPLE_CELLS = 50_000  # that are looked at for marks
+SAMPLE_CELLS = 50_000  # inspected for decimal and thousands marks
 NO_MARKS = Marks.of(())
 
 
@@ -24,20 +24,19 @@ class Dialect:
     """How the cells of a file are written."""
 
     delimiter: str = ","
-    decimal: str = "."  # of columns that do not tell another
-    marks: Marks = NO_MARKS  # what all cells together say
+    decimal: str = "."  # unless a column shows another
+    marks: Marks = NO_MARKS  # counted over all cells
 
 
 def encoding_of(head: bytes) -> str:
-    """The encoding that a byte order mark tells; UTF-8 where there is none."""
+    """The encoding given by a byte order mark; UTF-8 without one."""
     return next((name for mark, name in BYTE_ORDER_MARKS.items() if head.startswith(mark)), "utf-8")
 
 
 def sniff(text: str, delimiter: str | None = None, decimal: str | None = None) -> Dialect:
-    """The dialect of a file that begins with this text; what is given is not guessed.
+    """Guess the dialect of a file that begins with this text, except for what is given.
 
-    The delimiter is the one that gives most rows the header's number of cells, and of those the one that gives most
-    cells.
+    The delimiter is the one with the most rows as long as the header; of equals, the one with the most cells.
     """
     if delimiter is None:
         delimiter = max(DELIMITERS, key=lambda candidate: _fit(_rows(text, candidate)))
@@ -49,7 +48,7 @@ def sniff(text: str, delimiter: str | None = None, decimal: str | None = None) -
 
 
 def _rows(text: str, delimiter: str) -> list[list[str]]:
-    """The first rows, as far as they are whole."""
+    """The first complete rows."""
     rows: list[list[str]] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
@@ -58,13 +57,13 @@ def _rows(text: str, delimiter: str) -> list[list[str]]:
                 rows.append(row)
             if len(rows) > SAMPLE_ROWS:
                 break
-    except csv.Error:  # a cell beyond the reader's limit: the rows before it tell enough
+    except csv.Error:  # a cell beyond the reader's size limit: use the rows before it
         pass
     return rows
 
 
 def _fit(rows: list[list[str]]) -> tuple[bool, float, int]:
-    """How well a delimiter suits: does it separate anything, in how many rows as in the header, into how many cells."""
+    """A sort key for delimiters: whether it separates cells, the share of rows as long as the header, the cells."""
     if not rows:
         return False, 0.0, 0
     counts = Counter(map(len, rows))

@@ -1,7 +1,7 @@
-"""From a table with missing values and categories to a matrix: what was learned from the training rows of each column.
+"""Encodes a table with missing values and categories as a matrix, with parameters learned from the training rows.
 
-What few rows have makes no feature: a direction that only they vary in would be found by any search for separation, and
-squash all others. `enough_rows` says how many rows it takes.
+A category or missing value that only a few rows have gets no feature: a search for separation would find the direction
+in which only these rows vary, and it would squeeze all others. `enough_rows` gives the least number of rows.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from melm.tables.times import phases
 from melm.typing import Array
 
 MAX_CATEGORIES = 20  # of one column, the most frequent; all others are "other"
-MIN_ROWS = 5  # of the training rows must have what becomes a feature of zeros and ones,
-MIN_PHASES = 3  # different hours, weekdays or months that make a phase a feature
+MIN_ROWS = 5  # training rows that an indicator feature needs,
+MIN_PHASES = 3  # different hours, weekdays or months that a phase feature needs
 MAX_DAYS = 4e6  # since 1970: of any year with four digits, and more
-MIN_SHARE = 0.03  # and this share: what fewer have may lie outside the central 95 % of an axis, and squash it
+MIN_SHARE = 0.03  # and their share: fewer may lie outside the central 95 % of an axis, and squeeze the rest
 
 
 def enough_rows(n_rows: int) -> int:
-    """How many of the training rows must have a category, or lack a value, for that to be a feature."""
+    """The least number of training rows that must have a category, or lack a value, to make it a feature."""
     return max(MIN_ROWS, ceil(MIN_SHARE * n_rows))
 
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """Numbers: missing values take the median, and have an indicator where enough training rows lacked the value."""
+    """Numbers: missing values take the median, with an indicator if enough training rows lacked the value."""
 
     name: str
     median: float
@@ -65,7 +65,7 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """Times: days as a number, and where in the day, the week and the year each lies, as far as that varies.
+    """Times: days as a number, and the phases of the day, the week and the year that vary.
 
     Each phase has two features, sine and cosine, so that midnight is as near to 23 h as to 1 h.
     """
@@ -73,7 +73,7 @@ class TimeColumn:
     name: str
     median: float
     phases: tuple[str, ...]
-    day_first: bool = False  # of dates such as 03/04/2024 in rows to come
+    day_first: bool = False  # whether 03/04/2024 is the third of April in new rows
     n_missing: int = 0  # training rows that lacked the value
     has_gaps: bool = False  # whether there is an indicator
 
@@ -116,9 +116,9 @@ Column: TypeAlias = "NumberColumn | CategoryColumn | TimeColumn"
 class CategoryColumn:
     """Categories: a column of zeros and ones for each frequent one, one for the rest, one for missing values.
 
-    Missing values too rare for an indicator belong to the rest. Where all of the rest is too rare it is taken as the
-    most frequent category: rows of zeros would be as much of an axis as a column of their own. A category that was not
-    there in training is one of the rest; where there was no rest, it is all zeros.
+    Missing values too rare for an indicator belong to the rest. If the whole rest is too rare, it is encoded as the
+    most frequent category, because rows of zeros would make an axis as much as a column of their own. A category that
+    no training row had belongs to the rest; without a rest, it is encoded as zeros.
     """
 
     name: str
@@ -126,7 +126,7 @@ class CategoryColumn:
     has_other: bool
     n_missing: int = 0  # training rows that lacked the value
     has_gaps: bool = False  # whether there is an indicator
-    rest_as: str | None = None  # the category that the rest is taken as
+    rest_as: str | None = None  # the category as which the rest is encoded
 
     def to_json(self) -> dict[str, Any]:
         """What was learned, as JSON values."""
@@ -161,14 +161,14 @@ class CategoryColumn:
 
 @dataclass(frozen=True)
 class Encoder:
-    """What turns rows of a table into rows of a matrix."""
+    """Encodes rows of a table as rows of a matrix."""
 
     columns: tuple[Column, ...]
 
     @classmethod
     def fit(cls, table: Table) -> Encoder:
-        """Medians and frequent categories of the rows of a table: the training rows."""
-        seen: set[bytes] = set()  # indicators: columns that lack their values in the same rows need one
+        """Learn medians and frequent categories from the training rows of a table."""
+        seen: set[bytes] = set()  # indicators so far: columns with missing values in the same rows share one
         return cls(
             tuple(
                 _categories(table, name, seen)
@@ -192,7 +192,7 @@ class Encoder:
         return [list(range(end - len(c.features), end)) for c, end in zip(self.columns, ends, strict=True)]
 
     def encode(self, table: Table) -> Array:
-        """The matrix (n, d'). Columns are found by name; others are left alone."""
+        """The matrix (n, d'). Columns are found by name; others are ignored."""
         X = np.empty((len(table), len(self.features)))
         for column, places in zip(self.columns, self.sources, strict=True):
             column.encode(table, X[:, places[0] : places[-1] + 1] if places else X[:, :0])
@@ -204,12 +204,12 @@ class Encoder:
 
     @classmethod
     def from_json(cls, stored: Sequence[dict[str, Any]]) -> Encoder:
-        """The inverse of `to_json`. TypeError or ValueError where it is none."""
+        """The inverse of `to_json`. Raises TypeError or ValueError for invalid values."""
         return cls(tuple(_from_json(fields) for fields in stored))
 
 
 def needs_encoder(table: Table) -> bool:
-    """Whether a table has categories, times or missing values. One without is a matrix as it is."""
+    """Whether a table has categories, times or missing values. Without them it is a matrix already."""
     return bool(table.text_names or table.time_names) or bool(np.isnan(table.numbers).any())
 
 
@@ -242,7 +242,7 @@ def _categories(table: Table, name: str, seen: set[bytes]) -> CategoryColumn:
 
 
 def _is_indicated(missing: npt.NDArray[np.bool_], seen: set[bytes]) -> bool:
-    """Whether missing values have an indicator: enough rows, and no other column that lacks its values there."""
+    """Whether missing values get an indicator: enough rows, and no other column with the same missing rows."""
     if missing.sum() < enough_rows(len(missing)) or missing.all():
         return False
     rows = np.packbits(missing).tobytes()
@@ -261,10 +261,10 @@ def _from_json(fields: dict[str, Any]) -> Column:
     if fields["kind"] == "time":
         median, found = float(fields["median"]), tuple(map(str, fields["phases"]))
         if not abs(median) < MAX_DAYS or not set(found) <= set(phases(np.zeros(1))):
-            raise ValueError(f"{name!r} is no column of times.")
+            raise ValueError(f"{name!r} is not a column of times.")
         return TimeColumn(name, median, found, bool(fields["day_first"]), n_missing, has_gaps)
     categories = tuple(map(str, fields["categories"]))
     rest_as = fields.get("rest_as")  # version 0.1 did not have it
     if rest_as is not None and rest_as not in categories:
-        raise ValueError(f"{rest_as!r} is no category of {name!r}.")
+        raise ValueError(f"{rest_as!r} is not a category of {name!r}.")
     return CategoryColumn(name, categories, bool(fields["has_other"]), n_missing, has_gaps, rest_as)

@@ -1,7 +1,7 @@
-"""Excel workbooks: a sheet as CSV, so that its cells go through the same reader as those of text files.
+"""Excel workbooks: a sheet is converted to CSV, so that its cells go through the same reader as those of text files.
 
-A cell of a number has no marks to guess at, a date is written as ISO 8601, and text stays as it was typed. Titles above
-the header become empty lines: a row has the line number that Excel shows.
+Numbers are written without thousands marks, dates as ISO 8601, and text as it was typed. Titles above the header become
+empty lines, so that a row keeps the line number that Excel shows.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, TypeAlias
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
-Cell: TypeAlias = Any  # text, a number, a boolean, a date or time; empty text where there is nothing
+Cell: TypeAlias = Any  # text, a number, a boolean, a date or time; empty text for an empty cell
 
-HEAD_ROWS = 50  # among which the header is
-HEADER_SHARE = 0.6  # of the cells of the fullest of them, at the least: titles and notes have fewer
+HEAD_ROWS = 50  # among which the header is searched
+HEADER_SHARE = 0.6  # least share of the cells of the fullest row: titles and notes have fewer
 SHOWN_SHEETS = 20
 EXACT = 2**53
 
 
 class ExcelError(ValueError):
-    """Bytes that are no workbook, or a workbook without the sheet; `advice` says what to do."""
+    """The bytes are not a workbook, or it lacks the sheet; `advice` says what to do."""
 
     def __init__(self, detail: str, advice: str | None = None) -> None:
         super().__init__(detail)
@@ -33,11 +33,11 @@ class ExcelError(ValueError):
 
 
 class NotExcel(ExcelError):
-    """Bytes that are no workbook."""
+    """The bytes are not a workbook."""
 
 
 def to_csv(data: bytes | memoryview, sheet: str | None = None) -> bytes:
-    """A sheet, by its name, as CSV with commas in UTF-8. Without a name it is the first that has cells."""
+    """Convert a sheet to CSV with commas in UTF-8; by default the first sheet that has cells."""
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
         return _Sheet(_choose(workbook, sheet)).to_csv()
@@ -60,25 +60,25 @@ def _choose(workbook: Any, name: str | None) -> CalamineSheet:
 
 
 class _Sheet:
-    """A sheet, its header found."""
+    """A sheet whose header has been found."""
 
     def __init__(self, sheet: CalamineSheet) -> None:
         self._sheet = sheet
         head = list(islice(sheet.iter_rows(), HEAD_ROWS))
         self._header, self._names = _find_header(head)
         self._is_used = [bool(name) for name in self._names]
-        self._has_hours = [False] * len(self._names)  # of a column of days no cell tells an hour
+        self._has_hours = [False] * len(self._names)  # False for a column of dates without a time in any cell
         for row in self._rows():
             for index, cell in enumerate(row):
                 self._is_used[index] |= cell != ""
                 self._has_hours[index] |= isinstance(cell, dt.datetime)
 
     def _rows(self) -> Iterator[list[Cell]]:
-        """What is below the header."""
+        """The rows below the header."""
         return islice(self._sheet.iter_rows(), self._header + 1, None)
 
     def to_csv(self) -> bytes:
-        """The table from the header on, after as many empty lines as there are rows before it."""
+        """The table as CSV, with an empty line for each row above the header."""
         used = [index for index, is_used in enumerate(self._is_used) if is_used]
         text = io.StringIO("\n" * self._header)
         text.seek(0, io.SEEK_END)
@@ -94,20 +94,20 @@ class _Sheet:
 
 
 def _find_header(head: Sequence[Sequence[Cell]]) -> tuple[int, list[str]]:
-    """The row of the header, and its names: those of two rows together where it takes two to tell the columns."""
+    """The row of the header, and its names. Two rows are joined if the columns need both to be distinguished."""
     n_filled = [sum(cell != "" for cell in row) for row in head]
     least = max(1, ceil(HEADER_SHARE * max(n_filled)))
     header = next(index for index, count in enumerate(n_filled) if count >= least)
     names = [_as_name(cell) for cell in head[header]]
     if header and n_filled[header - 1] > 1 and len(set(filter(None, names))) < len(list(filter(None, names))):
-        names = _joined(_spread(map(_as_name, head[header - 1])), names)  # a name over several columns
+        names = _joined(_spread(map(_as_name, head[header - 1])), names)  # a merged cell names several columns
     if _is_second_header(head[header + 1 :]):
         return header + 1, _joined(names, map(_as_name, head[header + 1]))
     return header, names
 
 
 def _is_second_header(below: Sequence[Sequence[Cell]]) -> bool:
-    """Whether the row after the header is one as well: text, over columns that hold none."""
+    """Whether the row after the header is a header as well: text above columns without text."""
     if len(below) < 2 or not all(isinstance(cell, str) for cell in below[0]):
         return False
     columns = [[row[index] for row in below[1:] if row[index] != ""] for index, cell in enumerate(below[0]) if cell]
@@ -116,7 +116,7 @@ def _is_second_header(below: Sequence[Sequence[Cell]]) -> bool:
 
 
 def _spread(names: Any) -> list[str]:
-    """Names of merged cells, in each column that they are over."""
+    """Names with those of merged cells repeated for each of their columns."""
     spread, last = [], ""
     for name in names:
         last = name or last

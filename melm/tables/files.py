@@ -1,4 +1,4 @@
-"""The formats in which tables come, and how one is told from another: by the file's first bytes, not by its name."""
+"""The file formats of tables. A format is recognized by the first bytes of a file, not by its name."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 ZIP = b"PK\x03\x04"
 NAME_LENGTH, NAME = 26, 30  # of the first member of a zip archive
-DRY_RUN_BYTES = 16 << 20  # of CSV, from which a dry run foresees the rest
-HEAD_BYTES = 1 << 10  # that tell all formats apart
+DRY_RUN_BYTES = 16 << 20  # of CSV that a dry run reads
+HEAD_BYTES = 1 << 10  # enough to recognize every format
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files."""
+    """A file format."""
 
     name: str
     media_type: str
     endings: tuple[str, ...]
-    is_memory_safe: bool = True  # False: a decoder in another language reads it, and a body made to break it may
+    is_memory_safe: bool = True  # False: its decoder is native code, which a malicious file may exploit
 
 
 CSV = Format("CSV", "text/csv", (".csv", ".tsv", ".tab", ".txt"))
@@ -33,7 +33,7 @@ FIRST_BYTES = {b"PAR1": PARQUET, b"\xff\xff\xff\xff": ARROW, b"\x93NUMPY": NPY}
 
 
 def format_of(head: bytes) -> Format:
-    """The format of a file that begins like this; CSV where nothing says otherwise."""
+    """The format of a file that begins with these bytes; CSV by default."""
     if head.startswith(ZIP):
         n_bytes = int.from_bytes(head[NAME_LENGTH : NAME_LENGTH + 2], "little")
         name = head[NAME : NAME + n_bytes]

@@ -1,4 +1,4 @@
-"""What the text of a column is: dates and times become numbers, and words for yes and no are known as such."""
+"""Kinds of text columns: dates and times become numbers, and words for yes and no are recognized."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from melm.tables.table import NO_CATEGORY, Table
 from melm.tables.times import day_first_of, is_open, read_times
 from melm.typing import Array
 
-LOOKED_AT = 100  # values that tell whether a column holds times
-MOSTLY_TIMES = 0.8  # of its values; what is none in such a column is a mistake
+LOOKED_AT = 100  # values inspected to decide whether a column holds times
+MOSTLY_TIMES = 0.8  # of its values: other cells of such a column are reported as mistakes
 
 
 def find_times(table: Table, options: ReadOptions, problems: list[Problem]) -> Table:
-    """The table with its columns of dates and times as numbers: those that are called so, and those that look it."""
+    """The table with dates and times as numbers: columns with the role time, and those whose values look like times."""
     given = {name: role for name, role in options.columns.items() if role != Role.INFO}
     given |= {} if options.target is None else {options.target: Role.TARGET}
     found = [
@@ -57,7 +57,7 @@ def _day_first(
     options: ReadOptions,
     problems: list[Problem],
 ) -> bool:
-    """The order of day and month: as the caller says, as the column proves, as another one does; else it is asked."""
+    """Whether the day comes first: as the caller says, or this or another column proves; else a question is added."""
     categories = table.text(name)[1]
     if options.day_first is not None or proof is not None or not is_open(categories):
         return options.day_first if options.day_first is not None else bool(proof)
@@ -71,7 +71,7 @@ def _day_first(
 
 
 def as_times(table: Table, name: str, day_first: bool, problems: list[Problem]) -> Array:
-    """A column of text as days since 1970-01-01 (n,). Cells that are none are problems."""
+    """A column of text as days since 1970-01-01 (n,). Cells that are not times are added to the problems."""
     codes, categories = table.text(name)
     values = np.append(read_times(categories, day_first), np.nan)
     wrong = np.flatnonzero(np.isnan(values[:-1]))

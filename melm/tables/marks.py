@@ -1,10 +1,10 @@
-"""Thousands and decimal marks: whether `1,234` is a thousand or one and a bit.
+"""Thousands and decimal marks: whether `1,234` is 1234 or 1.234.
 
-A cell is sure where it can be read in one way only (`0.5`, `1,234.5` and `1,234,567` have a decimal point; `0,5`,
-`1.234,5` and `1.234.567` a decimal comma), and open where three digits follow its only mark. The column's own sure
-cells decide, then the file's, then the delimiter: where commas separate cells, one inside quotes groups thousands. Else
-plain numbers that are all below 1,000 beside open ones say that these are grouped. Where nothing decides, the file's
-majority does, and the caller is asked.
+A cell is sure if it can be read in one way only (`0.5`, `1,234.5` and `1,234,567` have a decimal point; `0,5`,
+`1.234,5` and `1.234.567` a decimal comma), and open if three digits follow its only mark. The sure cells of the column
+decide, then those of the file, then the delimiter: in a file separated by commas, a comma inside quotes groups
+thousands. Next, if all unmarked numbers of the column are below 1,000, the open ones are taken to be grouped. If
+nothing decides, the majority of the file is used, and the caller is asked.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 OTHER = {".": ",", ",": "."}
-SPACES = " \u00a0\u2009\u202f"  # between thousands: as typed, not broken, thin, and narrow and not broken
-GROUPS = f"'’{SPACES}"  # that never stand before decimals
+SPACES = " \u00a0\u2009\u202f"  # between thousands: plain, no-break, thin, and narrow no-break space
+GROUPS = f"'’{SPACES}"  # thousands marks that are never decimal marks
 SIGNS = "$€£¥%"
 EXPONENT = "([eE][+-]?[0-9]+)?"
 OPEN = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
@@ -25,7 +25,7 @@ FRACTION = re.compile(r"[+-]?(?=[.,]?[0-9])[0-9]*([.,])[0-9]*" + EXPONENT)
 
 
 def number_pattern(decimal: str) -> str:
-    """The regular expression, without groups of its own, of numbers with this decimal mark."""
+    """A regular expression, without capturing groups, for numbers with this decimal mark."""
     group = f"[{OTHER[decimal]}{GROUPS}]"
     whole = f"([1-9][0-9]{{0,2}}({group}[0-9]{{3}})+|[0-9]+)"
     sign = f"[{SIGNS}]?[{SPACES}]?"
@@ -37,7 +37,7 @@ NUMBERS = {mark: re.compile(number_pattern(mark)) for mark in OTHER}
 
 @dataclass(frozen=True)
 class Marks:
-    """What cells say of their marks."""
+    """Counts of the decimal and thousands marks in cells."""
 
     n_sure: Counter[str]  # by decimal mark
     n_open: Counter[str]  # by the mark that they have
@@ -46,7 +46,7 @@ class Marks:
 
     @classmethod
     def of(cls, cells: Iterable[str]) -> Marks:
-        """Look at every cell."""
+        """Count the marks of every cell."""
         n_sure: Counter[str] = Counter()
         n_open: Counter[str] = Counter()
         plain: list[str] = []
@@ -56,7 +56,7 @@ class Marks:
                 plain.append(number)
             elif found := OPEN.fullmatch(number):
                 n_open[found[1]] += 1
-            elif found := FRACTION.fullmatch(number):  # most cells are: this spares four patterns
+            elif found := FRACTION.fullmatch(number):  # a shortcut for most cells, which saves four patterns
                 n_sure[found[1]] += 1
             elif "." in number or "," in number:
                 n_sure.update(mark for mark in OTHER if is_written_with(number, mark))
@@ -64,16 +64,16 @@ class Marks:
 
     @property
     def sure(self) -> str | None:
-        """The decimal mark that sure cells tell."""
+        """The decimal mark of the sure cells."""
         return max(self.n_sure, key=lambda mark: (self.n_sure[mark], mark == ".")) if self.n_sure else None
 
     @property
     def majority(self) -> str:
-        """The decimal mark of a file where its sure cells tell none: the one that open cells have."""
+        """The decimal mark of a file without sure cells: the most frequent mark of open cells."""
         return self.sure or ("," if self.n_open[","] > self.n_open["."] else ".")
 
     def decide(self, file: Marks, delimiter: str) -> str | None:
-        """The decimal mark of a column of a file; None where nothing decides it."""
+        """The decimal mark of a column of a file; None if nothing decides it."""
         if (sure := self.sure or file.sure) is not None:
             return sure
         if delimiter == ",":

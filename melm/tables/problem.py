@@ -1,4 +1,4 @@
-"""What is odd about a file, as data: where, what, and which parameter with which value would settle it."""
+"""Problems of a file as data: where, what, and which value of which parameter would fix it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from enum import StrEnum
 from typing import Any
 
 SHOWN_PLACES = 5
-SHOWN_KINDS = 100  # a file in which everything is wrong does not get an answer of its own size
+SHOWN_KINDS = 100  # bounds the size of the answer for a file in which everything is wrong
 
 
 class Severity(StrEnum):
-    """How much stands against reading a file as it is."""
+    """How serious a problem is."""
 
-    ERROR = "error"  # it is not read until this is settled
+    ERROR = "error"  # the file is not read until this is fixed
     QUESTION = "question"  # two readings are possible: the more likely one was taken
-    WARNING = "warning"  # it is read, and something is left out or changed
+    WARNING = "warning"  # the file is read, and something is left out or changed
 
 
 @dataclass(frozen=True)
 class Fix:
-    """A parameter of the reader, and the value that would settle a problem."""
+    """A parameter of the reader, and the value that would fix a problem."""
 
     parameter: str
     value: Any
@@ -33,21 +33,21 @@ class Fix:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something odd about a file. One problem stands for all of its kind in a column."""
+    """A problem of a file. One problem represents all of its kind in a column."""
 
     detail: str
     fixes: tuple[Fix, ...] = ()
-    advice: str | None = None  # where no parameter settles it
+    advice: str | None = None  # if no parameter fixes it
     column: str | None = None
     rows: tuple[int, ...] = ()  # the first of them, counted from 0, without the header and empty lines
     lines: tuple[int, ...] = ()  # of the same rows in the file, counted from 1
     count: int = 1
     level: Severity = Severity.ERROR
-    member: str | None = None  # of a body in which it stands, such as y, where it is of no column
+    member: str | None = None  # the member of a request body, such as y, if it concerns no column
 
     @property
     def fix(self) -> str | None:
-        """What would settle it, as a sentence that names parameters."""
+        """How to fix it, as a sentence that names parameters."""
         return in_words(self.fixes, self.advice)
 
     def __str__(self) -> str:
@@ -57,17 +57,17 @@ class Problem:
 
 
 def in_words(fixes: Iterable[Fix], advice: str | None) -> str | None:
-    """What would settle a problem, as a sentence that names parameters."""
+    """How to fix a problem, as a sentence that names parameters."""
     return "; ".join([*map(str, fixes), *([] if advice is None else [advice])]) or None
 
 
 def place_of(row: int, line: int | None = None) -> str:
-    """A row as a person finds it in the file, and as a program counts it from 0."""
+    """The place of a row, by its line for people and by its index from 0 for programs."""
     return f"row index {row}" if line is None else f"line {line} (row index {row})"
 
 
 class Problems:
-    """Problems as they are found: equal ones of a column become one, with a count and the first places."""
+    """Collects problems: those of one kind in a column become one, with a count and the first places."""
 
     def __init__(self) -> None:
         self._by_kind: dict[tuple[str | None, str], Problem] = {}
@@ -78,17 +78,17 @@ class Problems:
 
     @property
     def has_errors(self) -> bool:
-        """Whether something has to be settled before the file is read."""
+        """Whether something must be fixed before the file is read."""
         return any(problem.level is Severity.ERROR for problem in self)
 
     def place(self, line_of: Mapping[int, int]) -> None:
-        """Name the lines of rows, as far as they are known."""
+        """Add the lines of rows, as far as they are known."""
         for key, problem in self._by_kind.items():
             if problem.rows and not problem.lines and all(row in line_of for row in problem.rows):
                 self._by_kind[key] = replace(problem, lines=tuple(line_of[row] for row in problem.rows))
 
     def add(self, problem: Problem, kind: str | None = None) -> None:
-        """One more; of those with the same `kind` in a column only the first is told in full."""
+        """Add a problem. Of those with the same `kind` in a column, only the first keeps its full text."""
         key = (problem.column, problem.detail if kind is None else kind)
         self.n_found += problem.count
         first = self._by_kind.get(key)

@@ -1,4 +1,4 @@
-"""What would be read of a table, told before anything is stored: columns with roles and reasons, classes, problems."""
+"""A dry run of reading a table, before anything is stored: columns with roles and reasons, classes, problems."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ LOOKED_AT_ROWS = 100  # for examples
 MIN_ROWS_PER_CLASS = 2
 SHOWN_CLASSES = 100
 SHOWN_CATEGORIES = 50
-OTHER_CLASS = "other"  # what rare classes are called when they are made one
+OTHER_CLASS = "other"  # the name of merged rare classes
 
 
 @dataclass(frozen=True)
 class ColumnReading:
-    """A column of a table: what it is for and why, and what is in it."""
+    """A column of a table: its role, the reason for it, and its contents."""
 
     name: str
     role: str
-    kind: str  # number, category, boolean, time, text or empty: what its values are, whatever its role
+    kind: str  # number, category, boolean, time, text or empty: the kind of its values, whatever its role
     reason: str
     is_given: bool  # whether the caller has set the role
     n_missing: int
     missing_share: float
     n_distinct: int
     examples: tuple[str, ...]
-    categories: tuple[str, ...] | None  # of labels and categories the first, in order
+    categories: tuple[str, ...] | None  # the first labels or categories, in order
 
 
 @dataclass(frozen=True)
@@ -64,26 +64,26 @@ class ClassReading:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a table would be read as."""
+    """How a table would be read."""
 
     media_type: str
     dialect: Dialect | None  # of text
     encoding: str | None
-    is_complete: bool  # False where only the beginning of a file was looked at
+    is_complete: bool  # False if only the beginning of a file was read
     n_rows: int = 0
     n_unlabeled: int = 0
     n_dropped: int = 0  # labeled rows that the options leave out
     columns: tuple[ColumnReading, ...] = ()
-    target: TargetCandidate | None = None  # the column that was named, else the likeliest
+    target: TargetCandidate | None = None  # the column that was named, else the most likely one
     is_target_given: bool = False
     other_targets: tuple[TargetCandidate, ...] = ()
     classes: tuple[ClassReading, ...] = ()
     problems: tuple[Problem, ...] = ()
-    content: Sorted | None = None  # the rows, where they could be sorted by the roles of their columns
+    content: Sorted | None = None  # the rows, if their columns could be sorted by role
 
     @property
     def errors(self) -> list[Problem]:
-        """What has to be settled before the table is read."""
+        """The problems that must be fixed before the table is read."""
         return [problem for problem in self.problems if problem.level is Severity.ERROR]
 
 
@@ -99,7 +99,7 @@ def read_roles(
     is_complete: bool = True,
     is_guessed: bool = False,
 ) -> Reading:
-    """The reading of the columns of a file. Labels may come beside them; `is_guessed` takes the likeliest target."""
+    """How the columns of a file are read. Labels may come separately; `is_guessed` takes the most likely target."""
     found = list(problems)
     start = Reading(media_type, dialect, encoding, is_complete)
     if table is None:
@@ -135,7 +135,7 @@ def read_roles(
 
 
 def _roles(table: Table, options: ReadOptions, problems: list[Problem]) -> dict[str, Proposal]:
-    """The roles as far as they can be given. Names that the reader has not found already are told once."""
+    """The roles of the columns. Names that the CSV reader has already reported as missing are not reported again."""
     told = {problem.detail for problem in problems}
     given = {n: role for n, role in options.columns.items() if f"there is no column {n!r}" not in told}
     target = options.target
@@ -152,7 +152,7 @@ def _no_target(table: Table, guess: TargetCandidate | None) -> Problem:
     if guess is None:
         fixes = tuple(Fix("target", name, "where the last column holds the labels") for name in table.names[-1:])
         return Problem("labels are missing", fixes, f"columns: {', '.join(table.names[:50])}", member="y")
-    detail = f"no column is named as the target; {guess.name!r} is the likeliest: {guess.reason}"
+    detail = f"no column is named as the target; {guess.name!r} is the most likely: {guess.reason}"
     advice = "name another column by target where that is wrong"
     return Problem(detail, (Fix("target", guess.name, "to confirm it"),), advice, guess.name, level=Severity.QUESTION)
 
@@ -164,7 +164,7 @@ def _rows(
     options: ReadOptions,
     problems: list[Problem],
 ) -> tuple[Sorted | None, int, int]:
-    """The rows that are kept, by what their columns are for; how many have no label, and how many are left out else."""
+    """The rows that are kept, sorted by role; how many have no label; and how many others are left out."""
     keep = np.ones(len(table), bool)
     target = next((name for name, each in roles.items() if each.role is Role.TARGET), None)
     if target is not None:
@@ -205,12 +205,12 @@ def _rows(
 def _settle_classes(
     content: Sorted, target: str | None, options: ReadOptions, problems: list[Problem]
 ) -> tuple[Sorted, int]:
-    """Classes of one row are refused, left out, or made one, as the caller says. Tells how many rows are left out."""
+    """Refuse, leave out or merge classes of one row, as the caller says. Returns also how many rows are left out."""
     labels = content.labels
     if labels is None or not len(labels):
         return content, 0
     if labels.dtype.kind == "f":
-        detail = "labels are no whole numbers: a quantity has no classes"
+        detail = "labels are not whole numbers: a quantity has no classes"
         problems.append(Problem(detail, advice="send classes as text", member="y"))
         return content, 0
     found, inverse = np.unique(labels, return_inverse=True)
@@ -223,7 +223,7 @@ def _settle_classes(
     elif rare and options.rare_classes == "merge":
         content = replace(content, labels=np.where(is_rare, OTHER_CLASS, labels.astype(str)))
     if rare and options.rare_classes != "refuse":
-        done = "left out" if options.rare_classes == "drop" else f"made one, {OTHER_CLASS!r}"
+        done = "left out" if options.rare_classes == "drop" else f"merged into {OTHER_CLASS!r}"
         problems.append(Problem(f"{_shown(rare, content.weights)}: {done}", column=target, level=Severity.WARNING))
         found, inverse = np.unique(np.asarray(content.labels), return_inverse=True)
         rare = found[_are_rare(inverse, content.weights)].tolist()
@@ -231,14 +231,14 @@ def _settle_classes(
         detail = f"there is {len(found)} class, not 2 or more"
         problems.append(Problem(detail, advice="send rows of two classes", member="y"))
     if rare:
-        fixes = (Fix("rare_classes", "drop", "to leave them out"), Fix("rare_classes", "merge", "to make them one"))
+        fixes = (Fix("rare_classes", "drop", "to leave them out"), Fix("rare_classes", "merge", "to merge them"))
         advice = "add rows of these classes, or name another target where this is a quantity"
         problems.append(Problem(_shown(rare, content.weights), fixes, advice, member="y"))
     return content, n_left_out
 
 
 def _are_rare(codes: npt.NDArray[np.intp], weights: npt.NDArray[np.float64] | None) -> npt.NDArray[np.bool_]:
-    """Which classes have too few rows. One row that counts twice is two; one that does not count is none."""
+    """Which classes have too few rows. A row of weight two counts as two, one of weight zero as none."""
     if weights is None:
         return np.bincount(codes) < MIN_ROWS_PER_CLASS
     return np.maximum(np.bincount(codes, weights > 0), np.bincount(codes, weights)) < MIN_ROWS_PER_CLASS
@@ -264,7 +264,7 @@ def _classes(content: Sorted | None) -> tuple[ClassReading, ...]:
 
 
 def _look_at_features(columns: Sequence[ColumnReading], options: ReadOptions, problems: list[Problem]) -> None:
-    """What is odd about the features: none at all, or missing values."""
+    """Report problems of the features: none at all, or missing values."""
     features = [column for column in columns if column.role in FEATURES]
     if not features:
         others = [column.name for column in columns if column.role != Role.TARGET]
@@ -288,7 +288,7 @@ def _look_at_features(columns: Sequence[ColumnReading], options: ReadOptions, pr
 def _columns(
     table: Table, roles: Mapping[str, Proposal], options: ReadOptions, *, in_full: bool
 ) -> tuple[ColumnReading, ...]:
-    """All columns. What only people look at, examples and how many numbers differ, is left out of an upload."""
+    """All columns. Examples and the number of distinct numbers, which only people need, are left out of an upload."""
     given = by_name(options.columns, table.names) | ({} if options.target is None else {options.target: Role.TARGET})
     head = table.take(np.arange(min(len(table), LOOKED_AT_ROWS) if in_full else 0))
     columns = []
@@ -334,7 +334,7 @@ def _n_distinct(table: Table, name: str) -> int:
 
 
 def _examples(head: Table, name: str) -> tuple[str, ...]:
-    """The first values that differ."""
+    """The first distinct values."""
     if name in head.time_names:
         cells = [as_iso(days) for days in head.number(name).tolist() if days == days]
     else:

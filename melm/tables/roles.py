@@ -1,4 +1,4 @@
-"""What the columns of a table are for: proposed from the data with a reason, and settable."""
+"""The roles of the columns of a table: proposed from the data with a reason, and settable."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ import numpy.typing as npt
 from melm.tables.table import NO_CATEGORY, Codes, Table
 from melm.typing import Array
 
-MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
-MANY_ROWS = 10  # with fewer, values that all differ tell nothing
-MANY_VALUES = 20  # as many as make people or places rather than kinds
-WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]{0,999})")  # 007 is not one, nor is a number of thousands of digits
+MAX_LABEL_LENGTH = 1_000  # an array of text takes as much memory for each label as for the longest
+MANY_ROWS = 10  # with fewer rows, it means nothing that all values differ
+MANY_VALUES = 20  # so many that they are likely people or places, not categories
+WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]{0,999})")  # neither 007 nor a number of thousands of digits
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no)$|(?<=[a-z])I[Dd]$")
-MAX_DIGITS = 16  # of a whole number, with its sign, that float64 surely holds
+MAX_DIGITS = 16  # characters of a whole number, sign included, that float64 certainly represents
 YEARS = (1700, 2200)
 WORDS = "yes/no y/n true/false t/f on/off ja/nein j/n oui/non si/no sí/no sim/não sì/no ja/nee"
 YES_AND_NO = tuple(frozenset(pair.split("/")) for pair in WORDS.split())
-GROUP_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid)$|(?<=[a-z])I[Dd]$")  # a body mass index may well repeat
+GROUP_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid)$|(?<=[a-z])I[Dd]$")  # not "index": a body mass index may well repeat
 
 
 class Role(StrEnum):
-    """What a column is for."""
+    """The role of a column."""
 
     NUMERIC = "numeric"
     CATEGORICAL = "categorical"
     TIME = "time"  # a date or a time: a number, and where in the day, the week and the year it lies
-    ID = "id"  # names a row; comes back with it, and is never a feature
+    ID = "id"  # names a row; returned with its predictions, and never a feature
     WEIGHT = "weight"  # how much a row counts
     GROUP = "group"  # rows of one group are never divided between training and validation
-    INFO = "info"  # kept and shown, searched and colored by; no fit sees it
+    INFO = "info"  # kept to be shown, searched and colored by; never used in a fit
     IGNORE = "ignore"
     TARGET = "target"
 
@@ -47,14 +47,14 @@ FEATURES = (Role.NUMERIC, Role.CATEGORICAL, Role.TIME)
 
 @dataclass(frozen=True)
 class Proposal:
-    """The role of a column, and why."""
+    """The role of a column, and the reason for it."""
 
     role: Role
     reason: str
 
 
 class RolesError(ValueError):
-    """Roles that do not fit the table; `problems` names the column of each (None: no single one)."""
+    """The roles do not fit the table; `problems` has the column of each problem (None: no single one)."""
 
     def __init__(self, problems: list[tuple[str | None, str]]) -> None:
         super().__init__(" ".join(f"{problem}." for _, problem in problems))
@@ -64,7 +64,7 @@ class RolesError(ValueError):
 def assign_roles(
     table: Table, given: Mapping[str, str] | None = None, target: str | None = None
 ) -> dict[str, Proposal]:
-    """The role of every column: the one that was given, else the one that its values suggest."""
+    """The role of every column: the given one, else the one that its values suggest."""
     roles = by_name(given or {}, table.names) | ({} if target is None else {target: Role.TARGET})
     problems: list[tuple[str | None, str]] = [
         (name, f"there is no column {name!r}; {near_name(name, table.names)}columns: {', '.join(table.names[:50])}")
@@ -72,7 +72,7 @@ def assign_roles(
         if name not in table.names
     ]
     problems += [
-        (name, f"{role!r} is no role; roles: {', '.join(Role)}")
+        (name, f"{role!r} is not a role; roles: {', '.join(Role)}")
         for name, role in roles.items()
         if role not in list(Role)
     ]
@@ -103,7 +103,7 @@ def assign_roles(
 
 
 def near_name(name: str, names: Sequence[str]) -> str:
-    """A question for whoever has misspelled the name of a column; empty where no name is like it."""
+    """A suggestion for a misspelled column name; empty if no name is similar."""
     known = {each.lower(): each for each in names}
     near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     return f"did you mean {known[near[0]]!r}? " if near else ""
@@ -119,7 +119,7 @@ def _twin(table: Table, name: str, alike: dict[bytes, list[str]]) -> str | None:
 
 
 def by_name(roles: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    """Roles of columns that are given by name, or by a pattern such as `q*`; a name counts before a pattern."""
+    """Roles that are given by column name, or by a pattern such as `q*`. A name takes precedence over a pattern."""
     found: dict[str, str] = {}
     for pattern, role in roles.items():
         matching = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
@@ -130,7 +130,7 @@ def by_name(roles: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
 
 
 def propose(table: Table, name: str) -> Proposal:
-    """What a column seems to be for."""
+    """The role that the values of a column suggest."""
     missing = table.is_missing(name)
     n_present = int((~missing).sum())
     if not n_present:
@@ -188,15 +188,15 @@ def _is_named(name: str, pattern: re.Pattern[str]) -> bool:
 
 
 def _look(table: Table, name: str) -> tuple[int, bool, bool | None]:
-    """How many values differ, whether they could be ids, and whether they increase (None: they are no whole numbers).
+    """The number of distinct values, whether they could be ids, and whether they increase (None: not whole numbers).
 
-    Whole numbers may stand as text: an id may have more digits than a number can hold.
+    Whole numbers may be stored as text, because an id may have more digits than float64 can represent.
     """
     if not table.is_text(name):
         values = table.number(name)
         values = values[~np.isnan(values)]
         if not (values == np.floor(values)).all():
-            return 0, False, None  # how many differ does not matter, and to sort them takes its time
+            return 0, False, None  # the number of distinct values does not matter, and sorting takes time
         return len(np.unique(values)), True, bool((np.diff(values) > 0).all())
     codes, categories = table.text(name)
     codes = codes[codes != NO_CATEGORY]
@@ -209,7 +209,7 @@ def _look(table: Table, name: str) -> tuple[int, bool, bool | None]:
 
 @dataclass(frozen=True)
 class Sorted:
-    """A table sorted by roles: what is learned from, what is learned, and what rows are called."""
+    """A table sorted by roles: features, labels, and ids of rows."""
 
     features: Table
     labels: npt.NDArray[Any] | None
@@ -228,7 +228,7 @@ class Sorted:
 
 
 def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
-    """The columns by what they are for. Categories that are written as numbers, and numbers as text, are turned."""
+    """The columns by role. Categories written as numbers become text, and numbers written as text become numbers."""
     by_role: dict[Role, list[str]] = {role: [n for n in table.names if roles[n].role is role] for role in Role}
     changed: dict[str, Array | tuple[Codes, tuple[str, ...]]] = {
         name: table.read_as_text(name) for name in by_role[Role.CATEGORICAL] if not table.is_text(name)
@@ -236,7 +236,7 @@ def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
     changed |= {name: _numbers(table, name) for name in by_role[Role.NUMERIC] if table.is_text(name)}
     changed |= {name: _numbers(table, name) for name in by_role[Role.INFO] if _is_written_as_numbers(table, name)}
     if changed:
-        table = table.with_columns(changed)  # all at once: one by one costs the cube of the columns
+        table = table.with_columns(changed)  # all at once: one by one would take cubic time in the columns
     names = [name for name in table.names if roles[name].role in FEATURES]
 
     def column(role: Role) -> npt.NDArray[Any] | None:
@@ -254,7 +254,7 @@ def sort_columns(table: Table, roles: Mapping[str, Proposal]) -> Sorted:
 
 
 def _is_written_as_numbers(table: Table, name: str) -> bool:
-    """Whether text holds whole numbers that float64 holds as well."""
+    """Whether text holds whole numbers that float64 can represent."""
     if not table.is_text(name):
         return False
     values = table.text(name)[1]

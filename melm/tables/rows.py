@@ -1,4 +1,4 @@
-"""Rows for a model: the columns of a table that it knows, found by name in any order, checked, and as it reads them."""
+"""Rows for a model: its columns are found in a table by name, in any order, checked, and converted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEVER_MISSING = "the value is missing, and no training row lacked it"
 
 
 def role_of(column: Column) -> Role:
-    """How the values of a column are read."""
+    """The role by which the values of a column are read."""
     if isinstance(column, NumberColumn):
         return Role.NUMERIC
     return Role.TIME if isinstance(column, TimeColumn) else Role.CATEGORICAL
@@ -28,9 +28,9 @@ def role_of(column: Column) -> Role:
 def find_columns(
     table: Table, columns: Sequence[Column], *, impute: bool = False
 ) -> tuple[Table, list[Problem], list[str]]:
-    """The table with these columns as their kinds are read, what keeps rows from the model, and what is to be said.
+    """The table with these columns converted to their kinds, the problems of its rows, and remarks.
 
-    A missing value in a column in which no training row lacked one is a problem, and a remark with `impute`.
+    A missing value in a column in which no training row lacked one is a problem, or a remark if `impute` is set.
     """
     names = [column.name for column in columns]
     if missing := names_beyond(names, table.names):
@@ -60,9 +60,9 @@ def find_columns(
 
 
 def _wrong_numbers(table: Table, column: Column) -> list[Problem]:
-    """Numbers that are none of the column."""
+    """Problems with numbers that the column cannot hold."""
     if isinstance(column, TimeColumn):
-        return _of_rows(column.name, np.abs(table.number(column.name)) > MAX_DAYS, "the number is no time")
+        return _of_rows(column.name, np.abs(table.number(column.name)) > MAX_DAYS, "the number is not a valid time")
     if isinstance(column, NumberColumn):
         return _of_rows(column.name, np.isinf(table.number(column.name)), "the number is infinite")
     return []
@@ -78,14 +78,14 @@ def _of_rows(name: str, is_wrong: npt.NDArray[np.bool_], detail: str) -> list[Pr
 
 
 def _about_missing(column: Column, n_missing: int) -> str:
-    """How missing values are taken that no training row had."""
+    """A remark on missing values in a column in which no training row lacked one."""
     taken = "none of the categories" if isinstance(column, CategoryColumn) else "the median"
     values = "1 value is" if n_missing == 1 else f"{n_missing} values are"
     return f"{values} missing in the column {column.name!r}, where no training row lacked one, and taken as {taken}."
 
 
 def about_unseen(table: Table, column: CategoryColumn) -> list[str]:
-    """Values that no training row had, or too few."""
+    """Remarks on values that no training row had, or too few."""
     codes, values = table.text(column.name)
     used = [values[code] for code in np.unique(codes[codes >= 0]).tolist()]
     unseen = [value for value in used if value not in column.categories]
@@ -107,11 +107,11 @@ def names_beyond(names: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def about_extra(names: list[str]) -> tuple[str, ...]:
-    """Columns that the model does not use."""
+    """A remark on columns that the model does not use."""
     return (f"Columns that the model does not use were ignored: {shown(names)}.",) if names else ()
 
 
 def shown(names: list[str]) -> str:
-    """As many names as are worth reading."""
+    """The first few names, and how many more there are."""
     more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
     return ", ".join(name[:40] for name in names[:SHOWN_NAMES]) + more

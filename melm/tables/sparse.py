@@ -1,6 +1,6 @@
 """Sparse matrices in one form, and as the arrays that SciPy's own npz files hold.
 
-SciPy is not imported: the client, which has to be light, sends what its caller has.
+SciPy is not imported, to keep the client light: it only uses the matrices of its caller.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FORMAT, SHAPE, DATA, INDICES, INDPTR = NAMES = ("format", "shape", "data", "indi
 
 
 class SparseMatrix(Protocol):
-    """A sparse matrix or array of SciPy, by the method that tells it from others."""
+    """A sparse matrix or array of SciPy, recognized by a method that only these have."""
 
     def tocsr(self) -> Any: ...
 
@@ -27,7 +27,7 @@ def is_sparse(X: object) -> bool:
 
 
 def canonical(X: Matrix) -> Matrix:
-    """The matrix as CSR with every cell at most once, in the order of the columns, and no zeros; copied if it must."""
+    """The matrix as CSR without duplicates or explicit zeros, columns in order; copied only if it must be."""
     rows = X.tocsr()
     if not rows.has_canonical_format or not rows.data.all():
         rows = rows.copy()
@@ -43,7 +43,7 @@ def arrays_of(X: Matrix) -> dict[str, AnyArray]:
 
 
 def describe_fault(arrays: Mapping[str, AnyArray]) -> str | None:
-    """What keeps the arrays of an npz file from being a matrix in CSR or CSC form; None where nothing does."""
+    """The reason why the arrays of an npz file are not a matrix in CSR or CSC form; None if they are."""
     missing = [name for name in NAMES if name not in arrays]
     if missing:
         return f"the array {missing[0]} of a sparse matrix is missing"

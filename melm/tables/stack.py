@@ -1,4 +1,4 @@
-"""Matrices in the making, block by block, without a second copy at the end."""
+"""Matrices that grow block by block, without a second copy at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIRST_BYTES = 1 << 16
 
 
 class Stack:
-    """Rows that come in blocks. Beyond `spill_bytes` they go to a file without a name, and are mapped at the end."""
+    """Collects blocks of rows. Beyond `spill_bytes` they go to a temporary file, which is memory-mapped at the end."""
 
     def __init__(self, n_columns: int, dtype: npt.DTypeLike = np.float64, spill_bytes: int | None = None) -> None:
         self._rows = np.empty((0, n_columns), dtype)
@@ -50,7 +50,7 @@ class Stack:
 
     def __del__(self) -> None:
         if self._file is not None:
-            with suppress(OSError):  # what could not be written is not wanted any more
+            with suppress(OSError):  # the content is not needed any more
                 self._file.close()
 
     def _resize(self, n_rows: int) -> None:

@@ -1,4 +1,4 @@
-"""A table as it is found: named columns of numbers and of text, both with gaps."""
+"""A table: named columns of numbers and of text, both with missing values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_CATEGORY = -1
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers side by side in one matrix, text as codes into the sorted values of its column in another."""
+    """A table: one matrix of the numeric columns, and one of the text columns as codes into their sorted values."""
 
     names: tuple[str, ...]  # of all columns, in their order
     number_names: tuple[str, ...]
@@ -33,7 +33,7 @@ class Table:
 
     @classmethod
     def of_numbers(cls, numbers: Array, names: Sequence[str] | None = None) -> Table:
-        """A table without text. The matrix is taken as it is, not copied."""
+        """A table without text. The matrix is not copied."""
         names = tuple(names) if names is not None else tuple(f"x{j}" for j in range(numbers.shape[1]))
         return cls(names, names, numbers, (), np.empty((len(numbers), 0), np.int32), ())
 
@@ -52,7 +52,7 @@ class Table:
 
     @classmethod
     def of_cells(cls, columns: Mapping[str, Sequence[Cell]], text: Iterable[str] | None = None) -> Table:
-        """Columns of plain values. `text` names those that are text; else those are in which some value is."""
+        """A table from columns of Python values. `text` names the text columns; by default those with any text."""
         n_rows = max(map(len, columns.values()), default=0)
         is_text = {
             name: name in text if text is not None else any(isinstance(cell, str | bool) for cell in cells)
@@ -88,13 +88,13 @@ class Table:
         return name in self._text_places
 
     def is_missing(self, name: str) -> npt.NDArray[np.bool_]:
-        """Where a column has gaps (n,)."""
+        """Which values of a column are missing (n,)."""
         missing: npt.NDArray[np.bool_]
         missing = self.text(name)[0] == NO_CATEGORY if self.is_text(name) else np.isnan(self.number(name))
         return missing
 
     def select(self, names: Sequence[str]) -> Table:
-        """Some of the columns, in the order given. A matrix whose columns are all wanted as they are is not copied."""
+        """Some of the columns, in the given order. A matrix whose columns are all kept in order is not copied."""
         number_names = tuple(name for name in names if not self.is_text(name))
         text_names = tuple(name for name in names if self.is_text(name))
         numbers, codes, categories = self.numbers, self.codes, self.categories
@@ -113,11 +113,11 @@ class Table:
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 
     def read_as_text(self, name: str) -> tuple[Codes, tuple[str, ...]]:
-        """A column as text, numbers as they would be written."""
+        """A column as text, with numbers formatted."""
         return self.text(name) if self.is_text(name) else encode_text(self.number(name).tolist())
 
     def read_as_number(self, name: str) -> Array:
-        """A column as numbers. ValueError where a value is none."""
+        """A column as numbers. Raises ValueError if a value is not a number."""
         if not self.is_text(name):
             return self.number(name)
         codes, categories = self.text(name)
@@ -125,11 +125,11 @@ class Table:
         return values
 
     def with_text(self, name: str) -> Table:
-        """The same with a column of numbers turned to text, as they would be written."""
+        """The table with a column of numbers converted to text."""
         return self if self.is_text(name) else self.with_columns({name: self.read_as_text(name)})
 
     def with_columns(self, changed: Mapping[str, Array | tuple[Codes, tuple[str, ...]]]) -> Table:
-        """The same with some columns put anew."""
+        """The table with some columns replaced."""
         columns: dict[str, Array | tuple[Codes, tuple[str, ...]]] = {
             other: self.text(other) if self.is_text(other) else self.number(other) for other in self.names
         }
@@ -137,7 +137,7 @@ class Table:
         return replace(changed_table, time_names=self.time_names, day_first=self.day_first)
 
     def cells(self, name: str) -> list[Any]:
-        """A column as plain values, None where missing."""
+        """A column as Python values, None where missing."""
         if not self.is_text(name):
             return [None if np.isnan(value) else value for value in self.number(name).tolist()]
         codes, categories = self.text(name)
@@ -153,7 +153,7 @@ def encode_text(cells: Sequence[Cell]) -> tuple[Codes, tuple[str, ...]]:
 
 
 def sort_categories(codes: Codes, values: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
-    """Codes into values that come in any order, as codes into the sorted ones."""
+    """Codes into values in any order, converted to codes into the sorted values."""
     order = sorted(range(len(values)), key=values.__getitem__)
     rank = np.empty(len(values) + 1, np.int32)
     rank[order] = np.arange(len(values))

@@ -1,4 +1,4 @@
-"""Which column of a table says what class a row belongs to: guessed by its name, its place and its values."""
+"""Guesses which column of a table holds the labels, by its name, its position and its values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from melm.tables.roles import Proposal, Role
 from melm.tables.table import NO_CATEGORY, Table
 
 MOST_CLASSES = 50
-FEW_VALUES = 20  # that whole numbers may have to be classes
+FEW_VALUES = 20  # at most so many distinct whole numbers may be classes
 LOOKED_AT_ROWS = 20_000
 LOOKED_AT_COLUMNS = 100
 LOOKED_AT_CANDIDATES = 50
@@ -31,7 +31,7 @@ NAMES, UNLIKELY = frozenset(CLASS_NAMES.split()), frozenset(OTHER_NAMES.split())
 
 @dataclass(frozen=True)
 class TargetCandidate:
-    """A column that may be the target, and what speaks for it."""
+    """A column that may be the target, and the reasons for it."""
 
     name: str
     reason: str
@@ -40,7 +40,7 @@ class TargetCandidate:
 
 
 def guess_target(table: Table, roles: Mapping[str, Proposal]) -> list[TargetCandidate]:
-    """The columns that may be the target, the likeliest first."""
+    """The columns that may be the target, the most likely first."""
     rows = np.arange(min(len(table), LOOKED_AT_ROWS))
     table = table.take(rows)
     possible = [name for name in table.names if roles[name].role in (Role.NUMERIC, Role.CATEGORICAL)]
@@ -77,13 +77,13 @@ def _describe(table: Table, name: str) -> TargetCandidate | None:
 
 
 def plain(name: str) -> str:
-    """A name in small letters without accents."""
+    """A name in lower case without accents."""
     decomposed = unicodedata.normalize("NFKD", name.strip().lower().replace("ß", "ss"))
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
 def _classes(table: Table, name: str) -> tuple[npt.NDArray[np.intp], int]:
-    """The class of each row, -1 where it has none, and how many there are. Fractions are none."""
+    """The class of each row, -1 where it has none, and the number of classes; 0 for a column with fractions."""
     if table.is_text(name):
         codes, _ = table.text(name)
         present = np.unique(codes[codes != NO_CATEGORY])
@@ -99,7 +99,7 @@ def _classes(table: Table, name: str) -> tuple[npt.NDArray[np.intp], int]:
 
 
 def _with_separation(table: Table, roles: Mapping[str, Proposal], candidate: TargetCandidate) -> TargetCandidate:
-    """What the numbers of a table tell apart is likelier: the share of their variance that lies between its classes."""
+    """Raise the score of a candidate by the share of the variance of the numeric columns between its classes."""
     codes, _ = _classes(table, candidate.name)
     labeled = codes != NO_CATEGORY
     names = [n for n in table.number_names if n != candidate.name and roles[n].role is Role.NUMERIC]

@@ -1,7 +1,7 @@
-"""Dates and times as people write them: a closed list of formats, each read as days since 1970-01-01.
+"""Dates and times as people write them: a fixed list of formats, each read as days since 1970-01-01.
 
-In `03/04/2024` day and month can only be told apart by a cell of the column that is sure (`31/12/2024`), by one of
-another column, or by whoever sent the file.
+The order of day and month in `03/04/2024` can only be settled by a cell of the column that has a single reading
+(`31/12/2024`), by a cell of another column, or by the caller.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ CLOCK = (
 )
 NAMED = r"(?P<name>[A-Za-z]{3})[a-z]{0,6}\.?"
 YEAR_FIRST = re.compile(r"(?P<year>[12]\d{3})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)" + CLOCK)
-DAY_FIRST = re.compile(r"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>[12]\d{3})" + CLOCK)  # nobody points month first
+DAY_FIRST = re.compile(r"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>[12]\d{3})" + CLOCK)  # never month first
 OPEN = re.compile(r"(?P<first>\d\d?)([-/])(?P<second_part>\d\d?)\2(?P<year>[12]\d{3})" + CLOCK)
 DAY_NAME = re.compile(r"(?P<day>\d\d?)[ .-]+" + NAMED + r"[ ,-]+(?P<year>[12]\d{3})" + CLOCK)
 NAME_DAY = re.compile(NAMED + r" (?P<day>\d\d?),? (?P<year>[12]\d{3})" + CLOCK)
 FORMATS = (YEAR_FIRST, DAY_FIRST, OPEN, DAY_NAME, NAME_DAY)
 EPOCH = date(1970, 1, 1).toordinal()
-MONDAY = 3  # the first one comes three days after 1970-01-01, a Thursday, counted back
+MONDAY = 3  # days from Monday to Thursday, the weekday of 1970-01-01
 
 
 def day_first_of(cells: Sequence[str]) -> bool | None:
-    """Whether cells prove that the day, or the month, comes first; None where they could be read both ways."""
+    """Whether the cells prove that the day comes first (True) or the month (False); None if both are possible."""
     for cell in cells:
         if found := OPEN.fullmatch(cell):
             if int(found["first"]) > 12:
@@ -44,12 +44,12 @@ def day_first_of(cells: Sequence[str]) -> bool | None:
 
 
 def is_open(cells: Sequence[str]) -> bool:
-    """Whether some cell has day and month in an order that it does not tell."""
+    """Whether the order of day and month is ambiguous in some cell."""
     return any(OPEN.fullmatch(cell) for cell in cells)
 
 
 def read_times(cells: Sequence[str], day_first: bool) -> Array:
-    """Days since 1970-01-01 (n,), with hours as fractions; NaN for cells that are no time in any of the formats."""
+    """Days since 1970-01-01 (n,), with hours as fractions; NaN for cells that match none of the formats."""
     return np.array([_read(cell, day_first) for cell in cells], np.float64)
 
 
@@ -87,13 +87,13 @@ def _offset(zone: str | None) -> int:
 
 
 def as_iso(days: float) -> str:
-    """A time as ISO 8601, without a clock where it is midnight."""
+    """A time as ISO 8601; midnight is written as a date."""
     text = str(np.datetime64(round(days * 86400), "s"))
     return text.removesuffix("T00:00:00")
 
 
 def phases(days: Array) -> dict[str, Array]:
-    """Where in the day, the week and the year each time lies, from 0 to 1."""
+    """The phase of each time in the day, the week and the year, from 0 to 1."""
     years = (days * 86400e6).astype("datetime64[us]").astype("datetime64[M]")
     month = years.astype(np.int64) % 12
     return {"hour": days % 1, "weekday": np.floor(days + MONDAY) % 7 / 7, "month": month / 12}

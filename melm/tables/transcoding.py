@@ -1,4 +1,4 @@
-"""Text in any encoding as UTF-8, piece by piece."""
+"""Converts text in any encoding to UTF-8, piece by piece."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNDEFINED_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
 
 class CsvError(ValueError):
-    """A file that cannot be read as a table, with everything that is wrong with it."""
+    """The file cannot be read as a table; `problems` lists everything that is wrong."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("; ".join(map(str, problems[:5])))
@@ -21,7 +21,7 @@ class CsvError(ValueError):
 
 
 class CsvEncodingError(CsvError):
-    """The bytes are not text in the encoding that they should be in."""
+    """The bytes are not text in the expected encoding."""
 
     def __init__(self, detail: str) -> None:
         fixes = (Fix("encoding", "cp1252", "as many spreadsheets write it"), Fix("encoding", "latin-1"))
@@ -29,9 +29,9 @@ class CsvEncodingError(CsvError):
 
 
 class Transcoder:
-    """Turns a file into UTF-8. Without a given encoding it takes UTF-8 as it is, and else what Windows writes.
+    """Converts a file to UTF-8. Without a given encoding the file is UTF-8, or else in the encoding of Windows.
 
-    A file that is only found not to be UTF-8 after some pieces can still be read: all that has left before is ASCII.
+    A file that turns out not to be UTF-8 after some pieces can still be read: all output before is ASCII.
     """
 
     def __init__(self, encoding: str | None, problems: Problems) -> None:
@@ -40,11 +40,11 @@ class Transcoder:
         self._problems = problems
         self._decoder: codecs.IncrementalDecoder | None = None  # only where the file is not UTF-8
         self._is_begun = False
-        self._is_sure = self._is_given  # of UTF-8: given, or seen in characters beyond ASCII
-        self._held = b""  # the first bytes of the file, or of a character that goes on in the next piece
+        self._is_sure = self._is_given  # that the file is UTF-8: given, or seen in characters beyond ASCII
+        self._held = b""  # the first bytes of the file, or an incomplete character at the end of a piece
 
     def feed(self, chunk: bytes, final: bool = False) -> bytes:
-        """The next piece as UTF-8. What is wrong with UTF-8 that is given or seen is left to the parser."""
+        """Convert the next piece to UTF-8. Errors in a file known to be UTF-8 are left to the parser."""
         if self._is_begun and self._decoder is None and (self._is_sure or self._passes(chunk, final)):
             return chunk
         data, self._held = self._held + chunk, b""
@@ -61,7 +61,7 @@ class Transcoder:
         return not self._held and not final and chunk.isascii()
 
     def _begin(self, data: bytes) -> bytes:
-        """Look for a byte order mark; the data without that of UTF-8."""
+        """Look for a byte order mark. Returns the data without the mark of UTF-8."""
         self._is_begun = True
         found = encoding_of(data[:LONGEST_MARK])
         if found == "utf-8-sig":
@@ -73,7 +73,7 @@ class Transcoder:
         return data
 
     def _check(self, data: bytes, final: bool) -> bytes:
-        """Data that should be UTF-8; a character that is not whole is held back until all before it proved to be."""
+        """Check data that should be UTF-8. An incomplete character at its end is held back for the next piece."""
         checker = codecs.getincrementaldecoder("utf-8")()
         try:
             checker.decode(data, final)
@@ -109,5 +109,5 @@ class Transcoder:
             return chunk
         try:
             return self._decoder.decode(chunk, final).encode()
-        except UnicodeError as error:  # UTF-16 without its mark is none of the decode errors
+        except UnicodeError as error:  # UTF-16 without a byte order mark raises no UnicodeDecodeError
             raise CsvEncodingError(f"{self.encoding}: {error}") from None

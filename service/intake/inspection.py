@@ -140,7 +140,7 @@ def label_errors(y: AnyArray, n_rows: int, pointer: str) -> Iterator[FieldError]
         return
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         yield FieldError(
-            f"{pointer}/y", "labels are no whole numbers: a quantity has no classes", "send classes as text"
+            f"{pointer}/y", "labels are not whole numbers: a quantity has no classes", "send classes as text"
         )
         return
     classes, counts = np.unique(y, return_counts=True)

@@ -397,7 +397,7 @@ NAMED = [pd.DataFrame(block, columns=["u", "v"]).assign(kind=own) for block, own
 @pytest.mark.parametrize(
     ("rows", "labels", "words"),
     [
-        (of_blocks(*A12), of_blocks(*Y12[:2]), "must be cut alike"),
+        (of_blocks(*A12), of_blocks(*Y12[:2]), "must have equal blocks"),
         (of_blocks(*A12), of_blocks(Y12[0], Y12[1], Y12[2][:3]), "Block 2 has 4 rows and 3 labels"),
         (of_blocks(A12[0], A12[1][:, :1], A12[2]), of_blocks(*Y12), r"Block 1 has the shape \(4, 1\), expected 2"),
         (of_blocks(A12[0], TEXT, A12[2]), of_blocks(*Y12), "Block 1 holds object where numbers are expected"),

@@ -111,7 +111,7 @@ def test_the_choice_among_candidates_goes_by_weight() -> None:
 def test_methods_without_weights_say_so() -> None:
     X, y, weights = weighted()
     data = Labeled.check(X, y, sample_weight=weights)
-    with pytest.raises(ValueError, match="takes no weights of rows"):
+    with pytest.raises(ValueError, match="does not take sample weights"):
         next(METHODS["pca"].plan(data, METHODS["pca"].Parameters()))
 
 

@@ -71,7 +71,7 @@ def test_names_and_roles_that_do_not_fit_are_problems(client: httpx2.Client) -> 
     reading = dry_run(client, TABLE, target="why", columns=json.dumps({"a": "nonsense"}))
     details = [problem["detail"] for problem in reading["problems"] if problem["level"] == "error"]
     assert details[0] == "there is no column 'why'"
-    assert any("'nonsense' is no role" in detail for detail in details)
+    assert any("'nonsense' is not a role" in detail for detail in details)
     assert len(reading["columns"]) == 4
 
 

@@ -21,7 +21,7 @@ from melm.typing import Array
 
 Pair: TypeAlias = tuple[int, int]  # class codes a <= b
 
-SINGULAR = 1e-14  # smallest eigenvalue of a correlation matrix that is taken at its word
+SINGULAR = 1e-14  # smallest eigenvalue of a correlation matrix that is not a rounding error
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Gradient:
 
 
 class Potentials(Protocol):
-    """Log potentials of some pairs of classes, and the way back from them."""
+    """Log potentials of some pairs of classes, and their gradients."""
 
     @property
     def log_values(self) -> Mapping[Pair, float]:
@@ -53,7 +53,7 @@ class Potentials(Protocol):
 def whitening_basis(S: Array) -> Array:
     """T with T^T S T = I, for a small positive definite S, or for each of a stack (..., k, k).
 
-    By eigenvalues of its correlations: neither axes of very different scales nor a nearly singular S can break it.
+    By eigenvalues of its correlations, which is stable for axes of very different scales and for nearly singular S.
     """
     scale = np.sqrt(np.diagonal(S, axis1=-2, axis2=-1))
     spread, axes = np.linalg.eigh(S / (scale[..., :, None] * scale[..., None, :]))
@@ -62,6 +62,6 @@ def whitening_basis(S: Array) -> Array:
 
 
 def rotate(Z: Array, basis: Array) -> Array:
-    """Z @ basis with contiguous columns, on which extremes and transforms run several times faster."""
+    """Z @ basis with contiguous columns, on which minima, maxima and transforms are several times faster."""
     rotated: Array = (basis.T @ Z.T).T
     return rotated

@@ -1,7 +1,7 @@
-"""The pairwise form: the oracle of the spectral one, and the only form beyond three components.
+"""The pairwise form: the reference for the spectral one, and the only form beyond three components.
 
-Sums run over row blocks, so memory stays bounded, and relative to the closest pair, so that well separated classes keep
-their accuracy (plain sums underflow some forty kernel widths apart).
+Sums run over row blocks, so that memory is bounded. They are relative to the closest pair, so that well separated
+classes keep their accuracy (plain sums underflow at a distance of about forty kernel widths).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ExactPotential:
     ) -> None:
         """Z: projected rows by class; S: smoothing of the classes (C, k, k); shares: of the rows in their classes.
 
-        near_only: skip pairs too far to count. rows: sum over these rows of either class only.
+        near_only: skip pairs that are too far apart to matter. rows: sum over these rows of each class only.
         """
         self.pair = pair
         a, b = pair
@@ -107,7 +107,7 @@ def _cross_sums(A: Array, B: Array, wa: Array, wb: Array) -> tuple[float, float,
 
 
 def _self_sums(A: Array, w: Array) -> tuple[float, float, Array, Array]:
-    """The same for a class with itself: the closest pair is a row with itself, and each other pair is met once."""
+    """The same for a class with itself: the closest pair is a row with itself, and each other pair is computed once."""
     total = 0.0
     R = np.zeros_like(A)
     weighted = np.hstack([w, w * A])
@@ -127,7 +127,7 @@ def _self_sums(A: Array, w: Array) -> tuple[float, float, Array, Array]:
 
 
 def _near_rows(A: Array, B: Array, least: float) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Indices of the rows that have a partner near enough, against the closest pair, to matter in the sum.
+    """Indices of the rows with a partner that is near enough, relative to the closest pair, to matter in the sum.
 
     `least` is the smallest product of the shares of two rows.
     """

@@ -1,4 +1,4 @@
-"""Grids of frequencies: which basis, how fine, how wide, and what they cost."""
+"""Grids of frequencies: the choice of their basis, step and size, and their cost."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from melm.typing import Array
 RowIndex: TypeAlias = npt.NDArray[np.intp]
 
 MAX_POINTS = 2**22  # of one grid: 64 MiB a spectrum
-TRIMMED_ROWS = 2000  # below, pairs are cheap and far rows need no care
-TOGETHER = 2**16  # rows of several classes that may be copied, to be looked at in one go
+TRIMMED_ROWS = 2000  # with fewer rows, pairs are cheap, and far rows need no special treatment
+TOGETHER = 2**16  # rows of several classes that may be copied, to be processed in one call
 TRIMS = (1e-5, 1e-4, 1e-3)  # shares of rows at each end of an axis outside which a row may count as far
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the potentials of some pairs of classes are summed."""
+    """A grid of frequencies on which the potentials of some pairs of classes are summed."""
 
     pairs: tuple[Pair, ...]
     classes: list[int]  # those of the pairs
     basis: Array  # (k, k): u = z @ basis
     center: Array  # (k,), in u
     step: Array  # (k,), of the frequencies
-    reach: Array  # (k,), how far apart rows still count, and what lies between the rows and their periodic images
+    reach: Array  # (k,), distance up to which rows matter, and between the rows and their periodic images
     modes: Modes
     tolerance: float
     transform: type[Separable] | type[Nonuniform]  # for one class after the other
@@ -43,7 +43,7 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of what a transform holds."""
+        """The shape of the values of a transform."""
         return tuple(max(index.shape) for index in self.transform.indices(self.modes))
 
     def of_rows(self, Z: Array, plans: Plans) -> Separable | Nonuniform:
@@ -51,11 +51,11 @@ class Grid:
         return self.transform(Z, self.basis * self.step, self.center * self.step, self.modes, self.tolerance, plans)
 
     def is_outside(self, Z: Array) -> npt.NDArray[np.bool_]:
-        """Does a row (n, k) lie outside the box that this grid covers?"""
+        """Whether each row (n, k) lies outside the box that this grid covers."""
         return self._exceeds(Z, self._half_width)
 
     def is_at_border(self, Z: Array) -> npt.NDArray[np.bool_]:
-        """Does a row (n, k) lie outside the box, or in it within reach of rows outside?"""
+        """Whether each row (n, k) lies outside the box, or in it within reach of rows outside."""
         return self._exceeds(Z, self._half_width - self.reach)
 
     @property
@@ -63,7 +63,7 @@ class Grid:
         return np.pi / self.step - self.reach / 2
 
     def _exceeds(self, Z: Array, half_width: Array) -> npt.NDArray[np.bool_]:
-        """Is a row farther from the center of the box than this, on any axis?"""
+        """Whether each row is farther from the center of the box than this, on any axis."""
         return np.asarray((np.abs(rotate(Z, self.basis) - self.center) > half_width).any(axis=1))
 
 
@@ -80,7 +80,7 @@ def shared_grid(pairs: Sequence[Pair], Z: list[Array], S: Array, tolerance: floa
 
 
 def pair_grid(pair: Pair, Z: list[Array], S: Array, tolerance: float) -> Grid | None:
-    """A grid for one pair, in the basis that makes its smoothing the identity: never finer than the pair itself."""
+    """A grid for one pair, in the basis that makes its smoothing the identity, so that it is no finer than needed."""
     basis = whitening_basis(S[pair[0]] + S[pair[1]])
     ones = np.ones(len(basis))
     return _grid([pair], basis, ones, ones, Z, tolerance)
@@ -153,7 +153,7 @@ def _ends(Z: Sequence[Array], basis: Array) -> tuple[Array, Array]:
 
 
 def _bulk(U: list[Array], share: float) -> tuple[Array, Array]:
-    """A box around all but a share of the rows at each end of each axis, widened by half to be generous."""
+    """A box around all but a share of the rows at each end of each axis, widened by half as a margin."""
     ends = []
     for axis in range(U[0].shape[1]):
         values = np.concatenate([u[:, axis] for u in U])
@@ -165,7 +165,7 @@ def _bulk(U: list[Array], share: float) -> tuple[Array, Array]:
 
 
 def tiles_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float) -> float:
-    """Seconds of value and gradient by tiles: what every call costs, the lattices, and spreading over a kernel."""
+    """Seconds of value and gradient by tiles: overhead of calls, lattices, and spreading over a kernel."""
     width, n_components = np.ceil(-np.log10(tolerance)) + 1, len(modes)
     lattices = n_classes * float(np.prod(tile(modes)))
     spreading = n_rows * (5e-8 + 5e-10 * width**n_components * (1 + (n_components + 1) // 2))
@@ -173,7 +173,7 @@ def tiles_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float) -> f
 
 
 def separable_cost(n_rows: int, modes: Modes, n_classes: int) -> float:
-    """Seconds of value and gradient by tables; infinite where there is no such form or its tables grow large."""
+    """Seconds of value and gradient by tables; infinite if there is no such form or its tables are too large."""
     if len(modes) > 2 or n_rows * (sum(modes) + 2) > 2**24:
         return np.inf
     tables = n_rows * sum(modes)
@@ -193,5 +193,5 @@ def nonuniform_cost(n_rows: int, modes: Modes, n_classes: int, tolerance: float)
 
 
 def _spectra_cost(points: float, n_classes: int) -> float:
-    """Seconds of what follows the transforms: damping each class's spectrum, and two products with all of them."""
+    """Seconds after the transforms: damping the spectrum of each class, and two products with all spectra."""
     return n_classes * (1.2e-4 + 4e-8 * points + 1e-9 * points * n_classes)

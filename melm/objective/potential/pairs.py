@@ -1,11 +1,11 @@
-"""The pairwise form of all classes at once, for a stack of projections: what few rows or many classes need.
+"""The pairwise form of all classes at once, for a stack of projections: best for few rows or many classes.
 
 Rows of one class meet those of all later classes in one matrix product: with P_ab the inverse of S_a + S_b, the
 exponent -1/2 (z_i - z_j)^T P_ab (z_i - z_j) is an inner product of features of z_i (its products, its entries, one) and
-of features of z_j and b. Rows are seen from the mean of the class, so that the squares that cancel stay small.
+of features of z_j and b. Rows are relative to the mean of the class, to avoid cancellation of large squares.
 
-What a projection gives does not depend on the others of its stack, bit for bit: a product of stacks is made matrix by
-matrix, and everything else entry by entry.
+The result of a projection does not depend on the others of its stack, bit for bit: a product of stacks is computed
+matrix by matrix, and everything else entry by entry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from melm.objective.potential import Gradient, Pair, whitening_basis
 from melm.typing import Array
 
 BLOCK_PAIRS = 2**16  # pairs held at once: half a megabyte, which stays in a core's own cache
-UNDERFLOWS = 1e-280  # a sum of kernels below this is computed afresh, relative to its largest term
+UNDERFLOWS = 1e-280  # a smaller sum of kernels is computed again, relative to its largest term
 
 
 class PairSums:
@@ -30,7 +30,7 @@ class PairSums:
     def __init__(self, Z: Array, S: Array, shares: Array, counts: Sequence[int]) -> None:
         """Z: projected rows (s, k, n), class after class; S: smoothing (s, C, k, k); shares: of the rows (s, n).
 
-        `log_values` (s, P) are those of the pairs of classes in order.
+        `log_values` (s, P) are the log potentials of the pairs of classes, in the order of `pairs_of_classes`.
         """
         n_stacked, n_components, n_rows = Z.shape
         n_classes = len(counts)
@@ -161,7 +161,7 @@ class _ClassSums:
 
 
 class PairwisePotentials:
-    """The same for one projection, beside the other forms."""
+    """The same for one projection, with the interface of the other forms."""
 
     def __init__(self, Z: Sequence[Array], S: Array, shares: Sequence[Array]) -> None:
         """Z: projected rows by class; S: smoothing of the classes (C, k, k); shares: of the rows in their classes."""
@@ -196,7 +196,7 @@ def pairs_of_classes(n_classes: int) -> tuple[Pair, ...]:
 
 @cache
 def _triangle(size: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Indices of the upper triangle of a matrix: `triu_indices`, which costs more than what is done with them here."""
+    """Indices of the upper triangle of a matrix, cached because `triu_indices` takes longer than their use here."""
     first, second = np.array(pairs_of_classes(size)).T
     return first, second
 
@@ -208,7 +208,7 @@ def _features(A: Array) -> Array:
 
 
 def _partner_features(B: Array, precisions: Array, counts: npt.NDArray[np.intp]) -> Array:
-    """What the features of rows are multiplied by to give exponents: (s, F, n); precisions (s, C - a, k, k)."""
+    """The factors of the features of rows in the exponents: (s, F, n); precisions (s, C - a, k, k)."""
     n_components = B.shape[1]
     first, second = _triangle(n_components)
     factors = np.where(first == second, -0.5, -1.0)[:, None]

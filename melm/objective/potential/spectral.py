@@ -5,9 +5,9 @@ By Plancherel, with the characteristic function phi_c of a projected class and p
 
     ip_ab = (2 pi)^-k * Integral of psi_a(xi) conj psi_b(xi) d xi.
 
-The Gaussian limits the band, so the trapezoidal rule on a regular grid converges geometrically. The grid lives in a
-basis u = z T of its own; its rows enter only through sums, so partial sums over blocks of rows add up. Each class is
-transformed once; all pairs are then one Gram matrix of the psi_c, and all gradients one more product with them.
+The Gaussian limits the band, so the trapezoidal rule on a regular grid converges geometrically. The grid has its own
+basis u = z T. Rows enter only through sums, so partial sums over blocks of rows can be added up. Each class is
+transformed once. All pairs are then one Gram matrix of the psi_c, and all gradients one more product with them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from melm.typing import Array
 
 
 class Layout(Protocol):
-    """At which frequencies a transform holds its values."""
+    """The frequencies of the values of a transform."""
 
     @staticmethod
     def indices(modes: Modes) -> list[Array]:
@@ -37,7 +37,7 @@ class Layout(Protocol):
 
 
 class Spectra:
-    """What some classes are on one grid: log ip of the grid's pairs, and the spectra that pull gradients back."""
+    """Some classes on one grid: log ip of the pairs of the grid, and the spectra that pull gradients back."""
 
     def __init__(self, grid: Grid, sums: Sequence[Spectrum] | Spectrum, S: Array, layout: Layout) -> None:
         """sums: by class of the grid, the sum of share * exp(i xi . u) over its rows; S: smoothing of all classes.
@@ -69,8 +69,8 @@ class Spectra:
     def adjoints(self, weights: Mapping[Pair, float]) -> Iterator[tuple[int, Array, Spectrum]]:
         """Derivatives of the sum of weight * log ip over this grid's pairs, for some classes at a time.
 
-        The place of the first of them on the grid, the derivatives in their smoothing (m, k, k), and the spectra
-        (k, m, ...) whose sums at a row, each row by its share, are the derivatives in u.
+        Yields the index on the grid of the first of these classes, the derivatives in their smoothing (m, k, k), and
+        the spectra (k, m, ...) whose sums at a row, times the share of the row, are the derivatives in u.
         """
         T, slopes = self.grid.basis, self._slopes(weights)
         n_classes, n_points = self._psi.shape
@@ -89,7 +89,7 @@ class Spectra:
             yield begin, -T @ (smoothing / 2) @ T.T, spectra
 
     def _slopes(self, weights: Mapping[Pair, float]) -> Array:
-        """d f / d ip (C, C), zero for pairs that are not asked for; a class with itself counts for both its places."""
+        """d f / d ip (C, C), zero for pairs that are not requested; the diagonal counts twice."""
         values = self._values[self._first, self._second]
         wanted = np.array([weights.get(pair, 0.0) for pair in self.grid.pairs])
         slopes = np.zeros_like(self._values)
@@ -123,7 +123,7 @@ class SpectralPotentials:
 
 
 def characteristic_functions(grid: Grid, rows: Sequence[Array], S: Array, shares: Sequence[Array]) -> list[Spectrum]:
-    """Of the density estimates of the classes of a grid, at its frequencies of indices -M..M on every axis."""
+    """Characteristic functions of the class densities, at the frequencies with indices -M..M on every axis."""
     plans: Plans = {}
     sums = [
         Nonuniform(rows[c], grid.basis * grid.step, grid.center * grid.step, grid.modes, grid.tolerance, plans).forward(

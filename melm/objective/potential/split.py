@@ -1,4 +1,4 @@
-"""Classes with a few far rows: the bulk on a grid, every pair with a far row exactly."""
+"""Classes with a few far rows: the bulk is summed on a grid, every pair with a far row exactly."""
 
 from __future__ import annotations
 

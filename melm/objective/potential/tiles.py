@@ -1,8 +1,8 @@
 """The sums of `transform` for all classes of a grid at once: each class on a tile of its own.
 
-A non-uniform FFT spreads rows over a regular lattice, and transforms that. Here the lattice is cut into tiles, one for
-each class: many classes are spread in one call, and then their tiles are transformed. The kernel of a class damps the
-frequencies that a lattice confuses, so the tiles are coarser than a transform that must hold all frequencies equally.
+A non-uniform FFT spreads rows over a regular lattice, and transforms the lattice. Here the lattice is divided into
+tiles, one for each class: many classes are spread in one call, and then their tiles are transformed. The kernel of a
+class damps the frequencies that suffer from aliasing, so tiles may be coarser than the lattice of a general transform.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Piece: TypeAlias = tuple[int, slice]  # rows of one class, by its place among th
 
 BLOCK_ROWS = 2**16  # spread in one call
 BLOCK_POINTS = 2**21  # of tiles that are held at once: 32 MiB
-KERNEL_TOLERANCE = 0.1  # times the tolerance: the spreading of rows is not to add to it
+KERNEL_TOLERANCE = 0.1  # times the tolerance, so that the spreading of rows adds no significant error
 SAMPLES = 16  # of the spreading kernel between neighboring lattice points
 
 
 class Tiles:
-    """Rows of several classes (n, k), seen as angles: rows @ basis - shift.
+    """Rows of several classes (n, k) as angles: rows @ basis - shift.
 
     Holds indices 0..M of the last axis, and 0..M, -M..-1 of the others.
     """
@@ -83,14 +83,14 @@ class Tiles:
             lattices = [self._on_lattice(own[first - begin : last - begin]) for own in spectra]
             for pieces in self._groups(first, last):
                 plan, columns = self._plan(2, pieces, first, 1), []
-                # Two real functions travel as the real and the imaginary part of one complex one.
+                # Two real functions are transformed as the real and the imaginary part of a complex one.
                 for values in _in_twos(lattices):
                     sums = plan.execute(values)
                     columns += [sums.real, sums.imag]
                 yield pieces, np.stack(columns[: len(spectra)]).T
 
     def _on_lattice(self, spectra: Spectrum) -> Array:
-        """What spectra of some classes are on their tiles, one under the other, ready to be interpolated."""
+        """Spectra of some classes, transformed to their tiles, one under the other, ready for interpolation."""
         n_classes, (*others, last) = len(spectra), self._shape
         padded = np.zeros((n_classes, *others, last // 2 + 1), dtype=np.complex128)
         padded[self._held] = spectra * self._correction
@@ -100,7 +100,7 @@ class Tiles:
         return tiles.reshape(-1, *self._shape[1:])
 
     def _chunks(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-        """Classes whose tiles are held at once."""
+        """Ranges of classes whose tiles are in memory at once."""
         end = len(self._rows) if end is None else end
         for first in range(begin, end, self._n_tiles):
             yield first, min(first + self._n_tiles, end)
@@ -157,9 +157,9 @@ def _kernel_spectrum(tolerance: float, size: int, highest: int, n_components: in
 
 @cache
 def _kernel(tolerance: float, n_components: int) -> tuple[Array, Array]:
-    """Places, in lattice steps, and values of finufft's spreading kernel, which it does not tell otherwise.
+    """Positions, in lattice steps, and values of finufft's spreading kernel, measured as there is no function for it.
 
-    It is even: places are those from zero on, and the values count both sides of a sum over the kernel.
+    The kernel is even. Positions are from zero on, and the values count for both sides in a sum over the kernel.
     """
     plan = _spreading_plan(1, (LEAST_POINTS,) * n_components, tolerance)
     middle = LEAST_POINTS // 2
@@ -175,5 +175,5 @@ def _kernel(tolerance: float, n_components: int) -> tuple[Array, Array]:
 
 
 def _spreading_plan(kind: int, shape: tuple[int, ...], tolerance: float) -> Any:
-    """Of spreading (1) or of interpolation (2) alone, without a transform."""
+    """A plan for spreading (1) or interpolation (2) only, without a transform."""
     return finufft.Plan(kind, shape, eps=tolerance, isign=1, nthreads=1, upsampfac=UPSAMPLING, spreadinterponly=1)

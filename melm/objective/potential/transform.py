@@ -1,11 +1,11 @@
 """Sums of exp(i xi . u) between rows u and a regular grid of frequencies xi, in both directions.
 
-They are sums over rows: partial sums over blocks of rows, in any order and wherever they are made, add up to the same.
+They are sums over rows, so partial sums over blocks of rows can be computed anywhere and added up in any order.
 
-Two transforms with one face: `Separable` multiplies small tables of sines and cosines, best for few rows;
-`Nonuniform` calls a non-uniform FFT, best for many. Each says at which frequencies it holds its values, and how often
-each value counts in a sum over the whole grid (a real density has phi(-xi) = conj phi(xi), so half the grid can be
-enough).
+Two transforms have the same interface. `Separable` multiplies small tables of sines and cosines, which is best for few
+rows. `Nonuniform` calls a non-uniform FFT, which is best for many. Each gives the frequencies of its values, and how
+often each value counts in a sum over the whole grid (a real density has phi(-xi) = conj phi(xi), so half the grid can
+be enough).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from melm.typing import Array
 
 Spectrum: TypeAlias = npt.NDArray[np.complex128]
 Modes: TypeAlias = tuple[int, ...]  # highest frequency index of each axis
-Plans: TypeAlias = dict[int, Any]  # of finufft, by the kind of transform: all classes of one grid share them
+Plans: TypeAlias = dict[int, Any]  # plans of finufft, by kind of transform, which all classes of one grid share
 
-BLOCK_ROWS = 2**16  # taken at once, where the grid is not larger: working memory of some 5 MiB
-UPSAMPLING = 2.0  # fixed: finufft's own choice depends on the number of rows, and blocks would not quite add up
-REFINEMENT = 1.25  # points of a tile for each frequency of either sign
+BLOCK_ROWS = 2**16  # at once, if the grid is not larger: about 5 MiB of working memory
+UPSAMPLING = 2.0  # fixed: finufft's own choice depends on the number of rows, and blocks would not add up exactly
+REFINEMENT = 1.25  # points of a tile per frequency, counting both signs
 LEAST_POINTS = 32  # of a tile on each axis: twice the widest kernel
-CACHED_POINTS = 2**16  # a grid up to this size stays in a core's cache, and sorting the rows first only costs time
+CACHED_POINTS = 2**16  # up to this size a grid fits in a core's cache, and sorting the rows first does not pay
 
 
 class Transform(Protocol):
-    """Rows of one class (n, k), seen as angles: rows @ basis - shift, coordinates times frequency steps."""
+    """Rows of one class (n, k) as angles: rows @ basis - shift, coordinates times frequency steps."""
 
     def forward(self, shares: Array) -> Spectrum:
         """Sum over rows of share * exp(i m . angles) at the held grid indices m."""
@@ -122,7 +122,7 @@ class Nonuniform:
         return spectrum
 
     def backward(self, spectra: Spectrum) -> Iterator[tuple[slice, Array]]:
-        # Spectra of real functions: two of them travel as the real and the imaginary part of one transform.
+        # Two spectra of real functions are transformed as the real and the imaginary part of one.
         for block in self._blocks():
             plan = self._plan(2, block)
             result = np.empty((len(spectra), block.stop - block.start))
@@ -158,7 +158,7 @@ class Nonuniform:
 
 
 def tile(modes: Modes) -> tuple[int, ...]:
-    """Points of a tile on each axis: even numbers that an FFT is quick for."""
+    """Points of a tile on each axis: even numbers for which an FFT is fast."""
     return tuple(max(LEAST_POINTS, 2 * int(next_fast_len(int(np.ceil(REFINEMENT * m)) + 1))) for m in modes)
 
 

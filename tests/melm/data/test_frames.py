@@ -213,7 +213,7 @@ def test_weights_and_groups_come_from_columns() -> None:
     [
         ({"Sex": "target"}, "columns makes 'Sex' the target, but the labels are y"),
         ({"Sexx": "ignore"}, "there is no column 'Sexx'; did you mean 'Sex'"),
-        ({"Sex": "number"}, "'number' is no role; roles: numeric"),
+        ({"Sex": "number"}, "'number' is not a role; roles: numeric"),
         ({"Sex": "numeric"}, "column 'Sex' is not numeric"),
         ({"*": "ignore"}, "no column is a feature"),
         ("all", r"columns='all' is not 'auto', None, or a mapping"),

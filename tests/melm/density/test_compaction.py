@@ -76,7 +76,7 @@ def test_a_model_file_holds_the_weights(model: Model) -> None:
     [
         (lambda weights: weights[:-1], "weights.*shape"),
         (lambda weights: -weights, "not shares"),
-        (lambda weights: weights / 2, "not shares of its classes"),
+        (lambda weights: weights / 2, "not shares that add up to 1 in each class"),
         (lambda weights: weights * np.nan, "NaN"),
         (lambda weights: weights.astype(np.float32), "float64"),
     ],

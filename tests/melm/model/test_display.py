@@ -163,7 +163,7 @@ def test_models_of_a_service_can_be_drawn() -> None:
     [
         (lambda: melm.plot(MELM()), "this MELM is not fitted yet"),
         (lambda: melm.plot("a model"), "this str is neither of them"),
-        (lambda: melm.plot(fitted(), y=wine()[1]), "there is no X"),
+        (lambda: melm.plot(fitted(), y=wine()[1]), "X is missing"),
         (lambda: melm.plot(fitted(), wine()[0], wine()[1][:9]), r"X has 178 rows, y has shape \(9,\)"),
         (lambda: melm.plot(fitted(), wine()[0], np.full(178, "nebbiolo")), "does not know: nebbiolo"),
     ],
