@@ -91,7 +91,7 @@ class Column(Part):
 
     name: Text = Field(description="The column's name.")
     n_missing: Count = Field(description="Missing values among the training rows.")
-    has_gaps: bool = Field(description="Whether there were any.")
+    has_gaps: bool = Field(description="Whether they have an indicator, a feature of their own.")
     features: list[Count] = Field(max_length=MAX_ITEMS, description="Positions of the features that came from it.")
     loadings: PerComponent[Positive] = Field(description="Joint standardized loading on each axis.")
     axis_correlations: PerComponent[Share] = Field(description="Multiple correlation with each axis.")

@@ -76,59 +76,10 @@ def load(content: bytes) -> Model:
     """Read a file written by `dump`, and check that shapes agree and every number is finite."""
     arrays = _read(content)
     header = _header(arrays)
-<<<<<<< HEAD
     missing = [name for name in REQUIRED if name not in arrays]
     if missing:
         raise ModelFileError(f"The model file has no array {missing[0]!r}.")
     d, k, n_classes = _sizes(arrays)
-=======
-    try:
-        projection, offset = arrays["projection"], arrays["offset"]
-        rows, smoothing, priors = arrays["rows"], arrays["smoothing"], arrays["priors"]
-        classes, sizes = arrays["classes"], arrays["class_sizes"]
-    except KeyError as missing:
-        raise ModelFileError(f"The model file has no array {missing}.") from None
-    optional = [name for name in ("weights", "loadings") if name in arrays]
-    for name in ("projection", "offset", "rows", "smoothing", "priors", *optional):
-        if arrays[name].dtype != np.float64:
-            raise ModelFileError(f"The array {name!r} of the model file is {arrays[name].dtype}, expected float64.")
-        if not np.isfinite(arrays[name]).all():
-            raise ModelFileError(f"The array {name!r} of the model file holds NaN or infinity.")
-    if projection.ndim != 2 or not 1 <= projection.shape[1] <= projection.shape[0]:
-        raise ModelFileError(f"The projection of the model file has shape {projection.shape}.")
-    if (
-        classes.ndim != 1
-        or classes.dtype.kind not in "Ufiub"
-        or sizes.dtype != np.int64
-        or sizes.shape != classes.shape
-    ):
-        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
-    (d, k), n_classes = projection.shape, len(classes)
-    n_rows = int(sizes.sum())
-    expected = {"offset": (d,), "rows": (n_rows, k), "smoothing": (n_classes, k, k), "priors": (n_classes,)}
-    shapes = {"weights": (n_rows,), "loadings": (d, k)}
-    expected |= {name: shapes[name] for name in optional}
-    for name, shape in expected.items():
-        if arrays[name].shape != shape:
-            raise ModelFileError(
-                f"The array {name!r} of the model file has shape {arrays[name].shape}, expected {shape}."
-            )
-    if n_classes < 2 or sizes.min() < 1:
-        raise ModelFileError("The classes and class sizes of the model file do not fit together.")
-    if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
-        raise ModelFileError("The densities of the model file are not valid.")
-    names = header.get("feature_names")
-    if not _is_text(header.get("id_name"), *(names if isinstance(names, list) else [names])):
-        raise ModelFileError("The column names of the model file are not text.")
-    if names is not None and len(names) != d:
-        raise ModelFileError(f"The model file names {len(names)} features, its projection has {d}.")
-    ends = np.cumsum(sizes)[:-1]
-    weights = np.split(arrays["weights"], ends) if "weights" in arrays else None
-    if weights and any(share.min() <= 0 or abs(share.sum() - 1) > 1e-9 for share in weights):
-        raise ModelFileError("The weights of the model file are not shares that add up to 1 in each class.")
-    densities = ClassDensities(np.split(rows, ends), smoothing, priors, weights)
-    held_out = _held_out(arrays, k, n_classes) if "held_out_positions" in arrays else None
->>>>>>> prose-a
     return Model(
         header["method"],
         arrays["projection"],
@@ -176,18 +127,18 @@ def _sizes(arrays: Arrays) -> tuple[int, int, int]:
 def _densities(arrays: Arrays) -> ClassDensities:
     smoothing, priors = arrays["smoothing"], arrays["priors"]
     if np.linalg.eigvalsh(smoothing).min() <= 0 or priors.min() < 0 or abs(priors.sum() - 1) > 1e-9:
-        raise ModelFileError("The densities of the model file are not densities.")
+        raise ModelFileError("The densities of the model file are not valid.")
     ends = np.cumsum(arrays["class_sizes"])[:-1]
     weights = np.split(arrays["weights"], ends) if "weights" in arrays else None
     if weights and any(share.min() <= 0 or abs(share.sum() - 1) > 1e-9 for share in weights):
-        raise ModelFileError("The weights of the model file are not shares of its classes.")
+        raise ModelFileError("The weights of the model file are not shares that add up to 1 in each class.")
     return ClassDensities(np.split(arrays["rows"], ends), smoothing, priors, weights)
 
 
 def _names(header: dict[str, Any], n_features: int) -> list[str] | None:
     names = header.get("feature_names")
     if not _is_text(header.get("id_name"), *(names if isinstance(names, list) else [names])):
-        raise ModelFileError("The names of the model file are not text.")
+        raise ModelFileError("The column names of the model file are not text.")
     if names is not None and len(names) != n_features:
         raise ModelFileError(f"The model file names {len(names)} features, its projection has {n_features}.")
     return names

@@ -35,22 +35,13 @@ MISSING_VALUES = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "Null", "null", "None", "?", "-", "--", "—"),
     *("#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"),
 )
-<<<<<<< HEAD
 BLOCK_BYTES = 2 << 20
-PIECE_BYTES = BLOCK_BYTES // 2  # that Arrow parses at once: what fits the processor's cache is read fastest
-HEAD_BYTES = BLOCK_BYTES // 2  # in which the header is
+PIECE_BYTES = BLOCK_BYTES // 2  # parsed by Arrow at once: fastest if it fits the processor's cache
+HEAD_BYTES = BLOCK_BYTES // 2  # the header must lie in it
 SAMPLE_BYTES = BLOCK_BYTES // 4  # of the first rows, which decide what the columns hold
 LINE_BREAK = ord("\n")
-MAX_BLOCK_BYTES = 32 * BLOCK_BYTES  # a quote that is never closed does not make a block of the rest of the file
-MOSTLY_NUMBERS = 0.8  # of the values in the sample; what is no number in such a column is a mistake
-=======
-BLOCK_BYTES = 4 << 20
-PIECE_BYTES = BLOCK_BYTES // 16  # parsed by Arrow at once: fastest if it fits the processor's cache
-HEAD_BYTES = BLOCK_BYTES // 4  # the header must lie in it
-SAMPLE_BYTES = BLOCK_BYTES // 8  # of the first rows, which decide what the columns hold
-MAX_BLOCK_BYTES = 16 * BLOCK_BYTES  # so that an unclosed quote does not turn the rest of the file into one block
+MAX_BLOCK_BYTES = 32 * BLOCK_BYTES  # so that an unclosed quote does not turn the rest of the file into one block
 MOSTLY_NUMBERS = 0.8  # of the values in the sample: other cells of such a column are reported as mistakes
->>>>>>> prose-a
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"  # zip codes, not numbers
 
 
@@ -196,13 +187,8 @@ class CsvReader:
                 self._on_rows()
             if self.problems.n_found > n_found:
                 self._find_lines(rows, first)
-<<<<<<< HEAD
-                self._on_rows()  # rows of another length are none of a batch
-        self._n_lines += int(np.count_nonzero(np.frombuffer(rows, np.uint8) == LINE_BREAK))
-=======
                 self._on_rows()  # ragged rows are in no batch
-        self._n_lines += bytes(rows).count(b"\n")
->>>>>>> prose-a
+        self._n_lines += int(np.count_nonzero(np.frombuffer(rows, np.uint8) == LINE_BREAK))
 
     def _keep(self, cells: Any) -> None:
         """Convert rows to numbers and codes, and keep them."""
@@ -320,19 +306,9 @@ class CsvReader:
         return frozenset(MISSING_VALUES + self._options.missing_values)
 
     def _parse(self, block: memoryview) -> Any:
-<<<<<<< HEAD
-        """The cells of some rows as text, null where missing. Rows of another length are left out and noted."""
-        ragged = array("q")  # a number and a count of cells each: there may be a million in a block
-        cells = self._parse_with(block, ragged)
-=======
         """The cells of some rows as text, null where missing. Ragged rows are left out and reported."""
         ragged = array("q")  # two numbers for each row, its index and its cells: there may be a million in a block
-        use_threads = pa.cpu_count() > 1
-        cells = self._parse_with(block, ragged, use_threads)
-        if ragged and use_threads:  # rows are numbered only if parsed by one thread
-            del ragged[:]
-            cells = self._parse_with(block, ragged, use_threads=False)
->>>>>>> prose-a
+        cells = self._parse_with(block, ragged)
         first = self.n_rows + len(self._kept_before)
         for number, n_cells in zip(ragged[::2], ragged[1::2], strict=True):
             index = first + number - 1
