@@ -311,8 +311,8 @@ class FitAsk(BaseModel):
         default=None,
         ge=0,
         lt=2**63,
-        description="Permute the labels with this seed before the fit, to compare it with a fit to the true labels. Such "
-        "a fit and its model carry the seed and do not appear in lists; the model is kept for one day.",
+        description="Permute the labels with this seed before the fit, to compare it with a fit to the true labels. "
+        "Such a fit and its model carry the seed and do not appear in lists; the model is kept for one day.",
     )
     force: bool = Field(default=False, description="Run the fit even if an equal fit has succeeded before.")
     name: Name | None = None
@@ -503,7 +503,7 @@ class TransformOut(RowsOut):
 
 
 class PredictOut(RowsOut):
-    """A label for each row, as the labels were given."""
+    """A label for each row, of the type that the training labels have."""
 
     predictions: list[Label]
 
@@ -515,7 +515,7 @@ class ProbabilitiesOut(RowsOut):
     probabilities: list[list[float]]
     log_density: list[float | None] | None = Field(
         default=None,
-        description="Log density of each row: how far it is from all training data. Null means zero density.",
+        description="Log density of each row, which is low far from all training data. Null means zero density.",
     )
 
 
