@@ -204,9 +204,8 @@ def as_upload(found: Sorted) -> Upload:
         return Upload(*check_training_data(matrix), features.names)
     numbers = np.ascontiguousarray(features.numbers)
     for block in blocks(*numbers.shape):
-        numbers[block][np.isnan(numbers[block])] = (
-            np.nan
-        )  # one bit pattern for all NaN, so that equal tables have equal hashes
+        # One bit pattern for all NaN, so that equal tables have equal hashes.
+        numbers[block][np.isnan(numbers[block])] = np.nan
     part = TablePart(
         features.text_names,
         features.codes,

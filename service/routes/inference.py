@@ -74,9 +74,8 @@ async def respond(
             answer = replace(answer, is_raw=True)
         return writer.encode(answer), answer
 
-    is_small = (
-        len(content) <= INLINE_BYTES and FORMATS[reader.media_type].is_memory_safe
-    )  # others are parsed in a child process
+    # A body in a format that is not memory-safe is parsed in a child process, for which the request has to wait.
+    is_small = len(content) <= INLINE_BYTES and FORMATS[reader.media_type].is_memory_safe
     is_viewed = len(content) <= INLINE_VIEW_BYTES and reader is writer is CODECS["application/x-npy"]
     at_hand = context.models.peek(tenant, model_id)
     cached = await run_in_threadpool(context.models.get, tenant, model_id) if at_hand is None else at_hand

@@ -34,7 +34,7 @@ class Limits:
 
     @property
     def cells(self) -> int:
-        """The largest number of cells. As float64 they take four times the bytes of a body, as short cells of CSV do."""
+        """The largest number of cells. As float64 they take four times the bytes of a body, as short CSV cells do."""
         return self.bytes * 4 // 8
 
 
