@@ -130,10 +130,7 @@ def revoke(options: argparse.Namespace) -> None:
     file = KeysFile(options.file)
     with explained():
         file.revoke(options.name)
-        say(
-            f"{options.name} is revoked"
-            + ("" if file.read() else "; no key is left: all requests will be refused")
-        )
+        say(f"{options.name} is revoked" + ("" if file.read() else "; no key is left: all requests will be refused"))
 
 
 @contextmanager

@@ -68,9 +68,7 @@ def add_url(command: argparse.ArgumentParser, *, local: bool) -> None:
     if local:
         command.add_argument("--url", metavar="URL", help="use the service at this address instead of this machine")
     else:
-        command.add_argument(
-            "--url", metavar="URL", default=DEFAULT_URL, help="the service's address (%(default)s)"
-        )
+        command.add_argument("--url", metavar="URL", default=DEFAULT_URL, help="the service's address (%(default)s)")
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
