@@ -126,7 +126,7 @@ def fit_there(options: argparse.Namespace, file: TableFile, ask: dict[str, Any])
 
 
 def submit(client: Client, dataset: Dataset, url: str, ask: dict[str, Any]) -> Fit:
-    """Submit the fit; Ctrl-C just then may come before or after the service has taken it, and says so."""
+    """Submit the fit. If it is interrupted, it is not known whether the service has accepted it."""
     try:
         return client.fits.submit(dataset, **ask)
     except KeyboardInterrupt:

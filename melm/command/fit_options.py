@@ -89,7 +89,7 @@ def add_request(command: argparse.ArgumentParser) -> None:
         type=pair,
         action="append",
         default=[],
-        help="may be repeated",
+        help="your own metadata; may be repeated",
     )
 
 

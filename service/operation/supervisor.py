@@ -137,14 +137,14 @@ def was_killed(holder: str) -> bool:
 
 
 def check_no_server(server_socket: Path) -> None:
-    """Refuse a data directory where somebody else has started a server."""
+    """Refuse a data directory in which another program has started a server."""
     with socket.socket(socket.AF_UNIX) as probe, suppress(FileNotFoundError, ConnectionRefusedError):
         probe.connect(str(server_socket))
         raise UpError(f"A server answers at {server_socket} already. Stop it, or name it by --redis-url.")
 
 
 def make_private(data_dir: Path) -> None:
-    """Let nobody else read what is stored, also where an earlier version or another program has made the folder."""
+    """Make all stored files private, also those of an earlier version or another program."""
     os.umask(0o077)
     files = data_dir / "appendonlydir"
     for path in (files, *files.glob("*")):
@@ -154,7 +154,7 @@ def make_private(data_dir: Path) -> None:
 
 @contextmanager
 def socket_directory(data_dir: Path) -> Iterator[Path]:
-    """Where the server's socket can be: beside the data, or in a short place where that path is too long."""
+    """The folder of the server's socket: the data directory, or a temporary folder if that path is too long."""
     if len(str(data_dir.resolve())) < MAX_SOCKET_PATH - len(f"/{SOCKET}"):
         yield data_dir.resolve()
     else:
@@ -163,7 +163,7 @@ def socket_directory(data_dir: Path) -> Iterator[Path]:
 
 
 def parts_of(plan: Deployment, sockets: Path, lock: int) -> list[ChildProcess]:
-    """The children, in the order in which they start."""
+    """The child processes, in the order of their start."""
     server_socket = sockets / SOCKET
     environment = {
         "MELM_REDIS_URL": plan.redis_url or f"unix://{server_socket}",
@@ -182,7 +182,7 @@ def parts_of(plan: Deployment, sockets: Path, lock: int) -> list[ChildProcess]:
 
 
 def server_command(data_dir: Path, server_socket: Path) -> list[str]:
-    """A server on a private socket that writes every change to disk before it answers."""
+    """The command of a Redis server on a private socket, which writes each change to disk before it replies."""
     memory = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
     options = {
         "port": "0",
@@ -200,7 +200,7 @@ def server_command(data_dir: Path, server_socket: Path) -> list[str]:
 
 
 def server_binary() -> str:
-    """A Valkey or Redis server of this machine that is new enough, else the one that came with the package."""
+    """A Valkey or Redis server of this machine that is new enough, else the one in the package."""
     for name in ("valkey-server", "redis-server"):
         if (path := shutil.which(name)) and server_version(path) >= OLDEST_SERVER:
             return path
@@ -210,14 +210,14 @@ def server_binary() -> str:
 
 
 def server_version(path: str) -> int:
-    """The major version of a server, 0 when it does not say."""
+    """The major version of a server; 0 if unknown."""
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
     match = re.search(r"v=(\d+)", said)
     return int(match[1]) if match else 0
 
 
 async def supervise(plan: Deployment, parts: list[ChildProcess]) -> int:
-    """Run the parts until a signal comes."""
+    """Run all child processes until a signal asks to stop."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

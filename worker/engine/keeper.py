@@ -1,8 +1,8 @@
-"""Keeping leases: the parent of a worker's processes renews them, alone.
+"""Renewal of leases: the parent process of a worker renews the leases of all its child processes.
 
-A child says on a pipe which unit it has in hand. The parent renews the lease, because a thread of the child gets no
-time while a C function holds the interpreter. When the lease is gone it says so in a byte that the child shares with
-it, and kills a child that goes on nevertheless.
+A child reports its lease on a pipe. The parent renews it, because a thread of the child could not run while a C
+function holds the GIL. If the lease is lost, the parent sets a byte in shared memory, and kills the child if it does
+not stop.
 """
 
 from __future__ import annotations
