@@ -96,7 +96,7 @@ export async function* events(fitId, { signal, onOutage }) {
         if (["succeeded", "failed", "canceled"].includes(event.type)) return;
       }
     } catch (error) {
-      if (signal.aborted) throw error; // otherwise the connection broke: go on after the last event
+      if (signal.aborted) throw error; // otherwise the connection was lost: resume after the last event
     }
     await pause(FIRST_PAUSE, signal);
   }
