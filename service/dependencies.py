@@ -61,7 +61,7 @@ def authenticate(request: Request, context: Context) -> Principal:
         if len(users) > 1:  # one of them may have been sent by the client
             raise Unauthenticated(f"{settings.user_header} is given more than once")
         if request.client is None or request.client.host not in settings.trusted_proxies.split(","):
-            raise Unauthenticated(f"{settings.user_header} counts only from a trusted proxy")
+            raise Unauthenticated(f"{settings.user_header} is accepted only from a trusted proxy")
         try:
             user = Principal(check_tenant(users[0]), Scope.FIT)
         except ValueError as error:
@@ -73,7 +73,7 @@ def authenticate(request: Request, context: Context) -> Principal:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     principal = context.keyring.find(token.strip()) if scheme.lower() == "bearer" else None
     if principal is None:
-        raise Unauthenticated("a known key is needed: Authorization: Bearer KEY")
+        raise Unauthenticated("a valid key is required: Authorization: Bearer KEY")
     limit_rate(context, token.strip())
     return principal
 
@@ -91,7 +91,7 @@ def authorize(request: Request, context: Context, scope: Scope) -> str:
     memory.belongs_to(principal.tenant)
     if principal.scope < scope:
         has, needs = principal.scope.name.lower(), scope.name.lower()
-        raise Forbidden(f"this key may not do that: it has the scope {has}, {needs} is needed")
+        raise Forbidden(f"the key has the scope {has}; this request needs {needs}")
     return principal.tenant
 
 

@@ -80,7 +80,10 @@ def grouped(found: Iterable[tuple[Hashable, FieldError]]) -> list[FieldError]:
     for index, (kind, error) in enumerate(found):
         is_new = kind not in groups
         if index == COUNTED_ERRORS or (is_new and len(groups) == SHOWN_ERRORS):
-            return [*(group.as_error() for group in groups.values()), FieldError("", "and more, which are not counted")]
+            return [
+                *(group.as_error() for group in groups.values()),
+                FieldError("", "and more errors, which were not counted"),
+            ]
         group = groups.setdefault(kind, Group(error)) if is_new else groups[kind]
         group.count += 1
         if len(group.places) < SHOWN_PLACES:
@@ -125,7 +128,7 @@ class NotAcceptable(RequestError):
     """The client accepts none of the media types in which the answer can be given."""
 
     def __init__(self, accept: str, supported: Sequence[str]) -> None:
-        super().__init__(f"no answer in {accept!r}; supported: {', '.join(supported)}", supported=list(supported))
+        super().__init__(f"cannot respond in {accept!r}; supported: {', '.join(supported)}", supported=list(supported))
 
 
 class UploadTimeout(RequestError):

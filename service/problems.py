@@ -80,7 +80,7 @@ def answer_validation(request: Request, error: RequestValidationError) -> Respon
 
 def answer_unknown(request: Request, error: Exception) -> Response:
     """The problem of an unexpected exception. The exception itself is in the log, under the id of the request."""
-    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed; its log says why.")
+    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error; the log of the service has the details.")
 
 
 def problem(

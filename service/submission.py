@@ -73,7 +73,7 @@ def parse(body: bytes, limits: Limits) -> Ask:
         errors.append(FieldError("", "exactly one of dataset_id and data is needed"))
     variant = VARIANTS.get(method) if isinstance(method := members.get("method", DEFAULT_METHOD), str) else None
     if variant is None:
-        errors.append(FieldError("/method", f"{method!r} is no method", did_you_mean(str(method), VARIANTS)))
+        errors.append(FieldError("/method", f"{method!r} is not a method", did_you_mean(str(method), VARIANTS)))
         raise Invalid(errors)
     try:
         fit = variant.model_validate(members)

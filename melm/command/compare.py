@@ -136,7 +136,7 @@ def asks_of(options: argparse.Namespace, n_classes: int) -> Iterator[dict[str, A
     if options.methods not in (None, "all"):
         names = options.methods.split(",")
         if unknown := [name for name in names if name not in METHODS]:
-            raise CommandError(f"{unknown[0]!r} is no method; methods: {', '.join(METHODS)}")
+            raise CommandError(f"{unknown[0]!r} is not a method; methods: {', '.join(METHODS)}")
     for name in names:
         taken = {parameter for parameter, methods in parameters().items() if name in methods}
         given = {key: value for key, value in vars(options).items() if key not in parameters() or key in taken}

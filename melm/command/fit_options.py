@@ -214,7 +214,7 @@ def check(ask: Mapping[str, Any]) -> None:
 
     variant = VARIANTS.get(ask["method"])
     if variant is None:
-        raise CommandError(f"{ask['method']!r} is no method; {did_you_mean(ask['method'], METHODS)}")
+        raise CommandError(f"{ask['method']!r} is not a method; {did_you_mean(ask['method'], METHODS)}")
     body = {**ask, "dataset_id": ""}
     try:
         variant.model_validate(body)

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     found = next((each for each in methods if each["name"] == options.method), None)
     if found is None:
         names = ", ".join(each["name"] for each in methods)
-        raise CommandError(f"{options.method!r} is no method; methods: {names}", ExitCode.NOT_FOUND)
+        raise CommandError(f"{options.method!r} is not a method; methods: {names}", ExitCode.NOT_FOUND)
     if options.json:
         write_json(found)
         return

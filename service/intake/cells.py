@@ -120,7 +120,7 @@ def wrong_cells(rows: list[dict[str, Any]]) -> Iterator[tuple[int, str, str, str
         for name, cell in row.items():
             is_scalar = cell is None or isinstance(cell, str | int | float)
             if not is_scalar or (isinstance(cell, float) and not np.isfinite(cell)):
-                yield index, name, repr(str(cell)[:40]), "is no number, text or null"
+                yield index, name, repr(str(cell)[:40]), "is not a number, text or null"
 
 
 def read_arrow(reader: str) -> Callable[[Content, Limits, ReadOptions], JsonTable]:

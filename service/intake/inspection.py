@@ -74,7 +74,7 @@ def check_known_labels(y: AnyArray | None, n_rows: int, classes: AnyArray) -> An
     if y is None:
         raise Invalid([FieldError("/y", "labels are missing", "send y, or name the label column by ?target=")])
     if len(y) != n_rows or not n_rows:
-        raise Invalid([FieldError("/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")])
+        raise Invalid([FieldError("/y", f"there are {len(y)} labels for {n_rows} rows", "send one label per row")])
     known = set(classes.tolist())
     unknown = [label for label in np.unique(y).tolist() if label not in known]
     if unknown:
@@ -133,10 +133,10 @@ def finite_errors(X: Matrix, pointer: str) -> list[FieldError]:
 def label_errors(y: AnyArray, n_rows: int, pointer: str) -> Iterator[FieldError]:
     """Labels that do not match the rows, or have fewer than two classes."""
     if len(y) != n_rows:
-        yield FieldError(f"{pointer}/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")
+        yield FieldError(f"{pointer}/y", f"there are {len(y)} labels for {n_rows} rows", "send one label per row")
         return
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        yield FieldError(f"{pointer}/y", "labels are not finite", "send one label a row")
+        yield FieldError(f"{pointer}/y", "labels are not finite", "send one label per row")
         return
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         yield FieldError(

@@ -49,7 +49,7 @@ class HeavyWork:
                 gone.cancel()
             if not task.done():
                 await self._abandon(task, job)
-                raise Malformed("the client has gone")
+                raise Malformed("the client has disconnected")
             return task.result()
         except Stopped:
             raise TooMuchWork(self._deadline_seconds) from None

@@ -94,7 +94,7 @@ def get_features(request: Request, context: ContextDep, tenant: FitTenant, model
 def check_served(context: Context) -> None:
     """Refuse if the operator has disabled the download of rows."""
     if not context.settings.serve_rows:
-        raise Forbidden("this service gives no rows back: MELM_SERVE_ROWS is 0")
+        raise Forbidden("the download of rows is disabled: MELM_SERVE_ROWS is 0")
 
 
 def chosen(request: Request, offered: list[str]) -> str:

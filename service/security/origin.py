@@ -60,10 +60,10 @@ class OriginGuard:
 
     def _check_host(self, hosts: Sequence[str]) -> None:
         if len(hosts) != 1:
-            raise Misdirected("a request names one host")
+            raise Misdirected("a request needs exactly one Host header")
         name = host_name(hosts[0])
         if name not in self._names and not is_loopback(name):
-            raise Misdirected(f"this service is not called {name!r}; MELM_ALLOWED_HOSTS can name more hosts")
+            raise Misdirected(f"unknown host {name!r}; MELM_ALLOWED_HOSTS can allow more hosts")
 
     def _check_origin(self, given: Mapping[str, Sequence[str]]) -> None:
         sites, origins = given["sec-fetch-site"], given["origin"]

@@ -15,7 +15,7 @@ function ask(wasRefused) {
     const form = element(
       "form",
       { method: "dialog" },
-      element("h2", { id: "key-title" }, "This service asks for a key"),
+      element("h2", { id: "key-title" }, "This service requires a key"),
       element(
         "p",
         {},

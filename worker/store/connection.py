@@ -37,7 +37,7 @@ def translated() -> Iterator[None]:
         raise StoreUnavailable("The store does not answer.") from error
     except redis.exceptions.ResponseError as error:
         if isinstance(error, READ_ONLY) or str(error).startswith(TAKES_NO_WRITES):
-            raise StoreUnavailable("The store takes no writes now.") from error
+            raise StoreUnavailable("The store does not accept writes at the moment.") from error
         raise
 
 

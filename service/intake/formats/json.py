@@ -190,7 +190,7 @@ def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
             if (what := wrong_label(label))
         )
     elif labels is not None:
-        errors.append(FieldError(f"{pointer}/y", "is not a list of labels", "send one label a row"))
+        errors.append(FieldError(f"{pointer}/y", "is not a list of labels", "send one label per row"))
     for field, example in TEXT_FIELDS.items():
         try:
             msgspec.convert({field: value.get(field)}, Body)

@@ -39,7 +39,7 @@ def read_npy(data: memoryview, name: str = "the body") -> AnyArray:
     except npy.NpyError as error:
         raise Malformed(f"{name} {error}") from None
     if array.dtype.kind == "U" and has_half_characters(array):
-        raise Malformed(f"{name} holds text that is no Unicode")
+        raise Malformed(f"{name} contains text that is not valid Unicode")
     return array
 
 

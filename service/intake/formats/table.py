@@ -116,7 +116,7 @@ def as_features(X: AnyArray, limits: Limits, pointer: str = "/X") -> AnyArray:
 def as_labels(y: AnyArray, pointer: str = "/y") -> AnyArray:
     """A label array of one of the four types that the library accepts."""
     if y.ndim != 1:
-        raise Invalid([FieldError(pointer, f"has {y.ndim} dimensions, not 1", "send one label a row")])
+        raise Invalid([FieldError(pointer, f"has {y.ndim} dimensions, not 1", "send one label per row")])
     if y.dtype.kind not in "Ufiub":
         raise Invalid([FieldError(pointer, f"holds {y.dtype} values", LABEL_KINDS)])
     if y.dtype.kind == "u" and y.size and int(y.max()) >= 2**63:

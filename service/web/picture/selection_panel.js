@@ -59,7 +59,7 @@ export class SelectionPanel {
       element("p", { class: "actions" }, actions),
       table
         ? element("div", { class: "selection-parts" }, this.distinction(chosen), this.listing())
-        : element("p", { class: "hint" }, "The service gives no rows back, so what they hold cannot be shown."),
+        : element("p", { class: "hint" }, "The service does not provide the rows, so their values cannot be shown."),
     );
     this.rows?.show(chosen);
   }

@@ -90,7 +90,7 @@ def test_parameters_of_methods_are_options(melm: Melm, service: RunningService) 
         (["--folds", "1"], "--folds must be at least 2, not 1"),
         (["--covariance", "round"], "--covariance must be 'ledoit_wolf' or 'empirical', not \"round\""),
         (["--method", "lda", "--starts", "3"], "lda takes no --starts"),
-        (["--method", "ldaa"], "'ldaa' is no method; did you mean 'lda'?"),
+        (["--method", "ldaa"], "'ldaa' is not a method; did you mean 'lda'?"),
     ],
 )
 def test_values_that_cannot_be_are_named_with_their_option(melm: Melm, given: list[str], message: str) -> None:
