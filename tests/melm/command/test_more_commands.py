@@ -291,7 +291,7 @@ def test_methods_and_their_parameters_are_listed_here_and_there(melm: Melm, serv
         assert said[1].split()[0] == "melm"
         described = melm("methods", "melm", *where).out
         assert "--select-start-by" in described
-    assert "no method" in melm("methods", "umap", code=ExitCode.NOT_FOUND).err
+    assert "not a method" in melm("methods", "umap", code=ExitCode.NOT_FOUND).err
     assert json.loads(melm("methods", "lda", "--json").out)["name"] == "lda"
 
 
