@@ -1,4 +1,4 @@
-"""`python -m service`: one API, listening where the settings say."""
+"""`python -m service`: the API, which listens on the address in the settings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from service.security.keys import Keyring
 from service.settings import ServiceSettings
 from worker.store.errors import SettingsError
 
-SHUTDOWN_SECONDS = 5  # waiting and streaming clients come back by themselves
-# Of several processes, one that gives no sign for so long is killed. It gives none while it imports its modules,
-# which takes half a minute on a busy machine.
+SHUTDOWN_SECONDS = 5  # clients that wait or stream reconnect by themselves
+# With several processes, one that does not answer health checks for so long is killed. It does not answer them while it
+# imports its modules, which takes half a minute on a busy machine.
 HEALTH_SECONDS = 60
 
 
 def main() -> None:
-    """Check what cannot be mended later, then serve."""
+    """Check the settings, then serve."""
     try:
         settings = ServiceSettings.from_environment(os.environ)
         keyring = Keyring(settings.keys, Path(settings.keys_file) if settings.keys_file else None)
@@ -52,7 +52,7 @@ def main() -> None:
 
 @contextmanager
 def open_port(settings: ServiceSettings) -> Iterator[socket.socket]:
-    """The listening socket, or the reason why there is none."""
+    """Open the listening socket, or exit with the reason."""
     with ExitStack() as stack:
         try:
             listener = stack.enter_context(listening(settings))

@@ -1,4 +1,4 @@
-"""What handlers ask for, as named types."""
+"""The dependencies of handlers, as named types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_WAIT_SECONDS = 60
 
 @dataclass
 class Context:
-    """Everything the handlers of one application share."""
+    """The objects that all handlers of one application share."""
 
     store: Engine
     dispatcher: Dispatcher
@@ -46,7 +46,7 @@ class Context:
 
 
 async def get_context(request: Request) -> Context:
-    """What `create_app` wired."""
+    """The context that `create_app` has made."""
     return cast(Context, request.app.state.context)
 
 
@@ -54,14 +54,14 @@ ContextDep: TypeAlias = Annotated[Context, Depends(get_context)]
 
 
 def authenticate(request: Request, context: Context) -> Principal:
-    """Who asks. Without keys everybody is the default tenant: the service then listens on loopback only."""
+    """The authenticated client. Without keys it is the default tenant: the service then listens on loopback only."""
     settings = context.settings
     users = request.headers.getlist(settings.user_header) if settings.user_header else []
     if any(users):
-        if len(users) > 1:  # one of them is perhaps not the proxy's
+        if len(users) > 1:  # one of them may have been sent by the client
             raise Unauthenticated(f"{settings.user_header} is given more than once")
         if request.client is None or request.client.host not in settings.trusted_proxies.split(","):
-            raise Unauthenticated(f"{settings.user_header} counts only from a trusted proxy")
+            raise Unauthenticated(f"{settings.user_header} is accepted only from a trusted proxy")
         try:
             user = Principal(check_tenant(users[0]), Scope.FIT)
         except ValueError as error:
@@ -73,30 +73,30 @@ def authenticate(request: Request, context: Context) -> Principal:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     principal = context.keyring.find(token.strip()) if scheme.lower() == "bearer" else None
     if principal is None:
-        raise Unauthenticated("a known key is needed: Authorization: Bearer KEY")
+        raise Unauthenticated("a valid key is required: Authorization: Bearer KEY")
     limit_rate(context, token.strip())
     return principal
 
 
 def limit_rate(context: Context, who: str) -> None:
-    """Refuse who asks more often than a key or a user may."""
+    """Apply the rate limit of a key or user."""
     if not context.rate_limit.allows(digest_of(who)):
         raise TooManyRequests(retry_after_seconds=1)
 
 
 def authorize(request: Request, context: Context, scope: Scope) -> str:
-    """The tenant of a request whose key has the scope."""
+    """The tenant of a request; Forbidden if its key lacks the scope."""
     principal = authenticate(request, context)
     request.scope["tenant"] = principal.tenant
     memory.belongs_to(principal.tenant)
     if principal.scope < scope:
         has, needs = principal.scope.name.lower(), scope.name.lower()
-        raise Forbidden(f"this key may not do that: it has the scope {has}, {needs} is needed")
+        raise Forbidden(f"the key has the scope {has}; this request needs {needs}")
     return principal.tenant
 
 
 def tenant_with(scope: Scope) -> Callable[[Request, Context], Coroutine[Any, Any, str]]:
-    """A dependency that gives the tenant, and refuses keys without the scope."""
+    """A dependency that returns the tenant, and refuses keys without the scope."""
 
     async def get_tenant(request: Request, context: ContextDep) -> str:
         return authorize(request, context, scope)
@@ -110,7 +110,7 @@ AdminTenant: TypeAlias = Annotated[str, Depends(tenant_with(Scope.ADMIN))]
 
 
 async def get_body(request: Request, context: ContextDep) -> bytes:
-    """The whole body, bounded."""
+    """The whole body, of limited size."""
     settings = context.settings
     body = await read_body(request, settings.max_body_bytes, settings.upload_timeout_seconds)
     media_type = request.headers.get("content-type", "").partition(";")[0].lower()
@@ -126,11 +126,11 @@ IdempotencyKey: TypeAlias = Annotated[str | None, Header(max_length=255, min_len
 
 
 class RequestDigest:
-    """What was asked, in short: path, query, media type and body."""
+    """A hash of the request: path, query, media type and body."""
 
     def __init__(self, request: Request) -> None:
         self._digest = hashlib.sha256(f"{request.url.path}?{request.url.query}\n".encode())
-        # The boundary of a form is another one each time that it is sent.
+        # The boundary of a form differs each time that the form is sent.
         self._digest.update(request.headers.get("content-type", "").partition("boundary=")[0].encode() + b"\n")
 
     def update(self, piece: bytes) -> None:
@@ -138,7 +138,7 @@ class RequestDigest:
         self._digest.update(piece)
 
     def bind(self, key: str | None) -> Idempotency | None:
-        """The request's idempotency key, bound to what was asked."""
+        """The request's idempotency key, bound to the hash."""
         return None if key is None else Idempotency(key=key, body_hash=self._digest.hexdigest())
 
 
@@ -160,14 +160,15 @@ async def get_wait_seconds(
         Header(description=f"`wait=N`: answer when the fit has ended, or after N seconds, at most {MAX_WAIT_SECONDS}."),
     ] = None,
 ) -> float:
-    """How long the client prefers to wait (RFC 7240); a preference that is not understood is none."""
+    """How long the client prefers to wait (RFC 7240); a malformed preference is ignored."""
     match = re.search(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})", prefer or "")
     return min(float(match[1]), MAX_WAIT_SECONDS) if match else 0.0
 
 
 WaitSeconds: TypeAlias = Annotated[float, Depends(get_wait_seconds)]
 Until: TypeAlias = Annotated[
-    Literal["end", "model"], Query(description="What is waited for: the fit's end, or its model, which comes earlier.")
+    Literal["end", "model"],
+    Query(description="What to wait for: the end of the fit, or its model, which comes earlier."),
 ]
 
 DatasetId: TypeAlias = Annotated[str, Path(description="A dataset's id.", examples=["ds_01JCZ9V7M3K4N5P6Q7R8S9T0AB"])]
@@ -175,5 +176,5 @@ FitId: TypeAlias = Annotated[str, Path(description="A fit's id.", examples=["fit
 ModelId: TypeAlias = Annotated[
     str, Path(description="A model's id, or an alias.", examples=["mdl_01JCZ9V7M3K4N5P6Q7R8S9T0AB", "champion"])
 ]
-Limit: TypeAlias = Annotated[int, Query(ge=1, le=100, description="How many a page holds.")]
-Cursor: TypeAlias = Annotated[str | None, Query(description="`next_cursor` of the page before.", max_length=200)]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100, description="The largest number of entries in a page.")]
+Cursor: TypeAlias = Annotated[str | None, Query(description="`next_cursor` of the previous page.", max_length=200)]

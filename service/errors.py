@@ -1,10 +1,10 @@
-"""Every error a client can get, and the one table from exception to status; `problems` makes documents of them.
+"""All errors that a client can get, and their HTTP statuses. `problems` turns them into problem documents.
 
 Exception
-├── worker.store.errors.*        what the store says: not found, gone, conflict, unavailable, ...
-├── RequestValidationError          what FastAPI says of parameters in path, query and header
-├── HTTPException                   what Starlette says: no such path, no such method
-└── RequestError                    what the service says
+├── worker.store.errors.*        errors of the store: not found, gone, conflict, unavailable, ...
+├── RequestValidationError          errors of FastAPI: parameters in path, query and header
+├── HTTPException                   errors of Starlette: unknown path or method
+└── RequestError                    errors of the service
     ├── Malformed                   a body that cannot be parsed
     ├── Unauthenticated, Forbidden  no key; one without the scope, or a page of another site
     ├── Misdirected                 a host that is not this service
@@ -12,9 +12,9 @@ Exception
     ├── UploadTimeout               a body that does not arrive
     ├── TooLarge                    a body beyond the limit
     ├── TooMuchWork                 an answer that takes too long
-    ├── UnsupportedMediaType        a body in a media type that no codec reads
+    ├── UnsupportedMediaType        a body in an unknown media type
     ├── Invalid                     a body that can be parsed but not used, with everything that is wrong
-    ├── TooManyRequests             a key or user that asks more often than it may
+    ├── TooManyRequests             a key or user beyond its rate limit
     └── Busy                        other requests hold the memory that this one needs
 """
 
@@ -31,19 +31,19 @@ from worker.store import errors as store
 
 @dataclass(frozen=True)
 class FieldError:
-    """One thing that is wrong: where (JSON Pointer), what, and how to mend it."""
+    """One error: its place (JSON Pointer), what is wrong, and how to correct it."""
 
     pointer: str
     detail: str
-    advice: str | None = None  # where no parameter settles it
-    count: int | None = None  # how many equal problems this one stands for, where there are several
+    advice: str | None = None  # what to do, if no parameter resolves it
+    count: int | None = None  # the number of equal errors, if there are several
     places: tuple[str, ...] | None = None  # pointers to the first of them
-    lines: tuple[int, ...] | None = None  # of the file, where the places are in one
-    fixes: tuple[Fix, ...] = ()  # parameters with values that would settle it
+    lines: tuple[int, ...] | None = None  # of the places in the file
+    fixes: tuple[Fix, ...] = ()  # parameters with values that would resolve it
 
     @property
     def fix(self) -> str | None:
-        """How to mend it, as a sentence."""
+        """How to correct it, as a sentence."""
         return in_words(self.fixes, self.advice)
 
     def as_member(self) -> dict[str, Any]:
@@ -52,15 +52,15 @@ class FieldError:
         return {name: value for name, value in members.items() if value is not None}
 
 
-SHOWN_ERRORS = 100  # a body in which everything is wrong does not get an answer of its own size
+SHOWN_ERRORS = 100  # limits the response to a body with many errors
 SHOWN_PLACES = 5
-MAX_PLACE = 200  # characters: names of columns may be as long as their sender likes
-COUNTED_ERRORS = 100_000  # to count the rest would take longer than to mend the body
+MAX_PLACE = 200  # characters: names of columns may be long
+COUNTED_ERRORS = 100_000  # more are not counted, because that takes long
 
 
 @dataclass
 class Group:
-    """Equal problems: the first of them, how many there are, and where the first ones are."""
+    """Equal errors: the first of them, their number, and their first places."""
 
     first: FieldError
     count: int = 0
@@ -75,12 +75,15 @@ class Group:
 
 
 def grouped(found: Iterable[tuple[Hashable, FieldError]]) -> list[FieldError]:
-    """One error for all problems of a kind. They are taken one by one, so that a million of them takes no memory."""
+    """One error for all equal ones. They are consumed one by one, so that many of them take little memory."""
     groups: dict[Hashable, Group] = {}
     for index, (kind, error) in enumerate(found):
         is_new = kind not in groups
         if index == COUNTED_ERRORS or (is_new and len(groups) == SHOWN_ERRORS):
-            return [*(group.as_error() for group in groups.values()), FieldError("", "and more, which are not counted")]
+            return [
+                *(group.as_error() for group in groups.values()),
+                FieldError("", "and more errors, which were not counted"),
+            ]
         group = groups.setdefault(kind, Group(error)) if is_new else groups[kind]
         group.count += 1
         if len(group.places) < SHOWN_PLACES:
@@ -107,7 +110,7 @@ class Malformed(RequestError):
 
 
 class Unauthenticated(RequestError):
-    """No key, or one that is not known."""
+    """No key, or an unknown one."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, headers={"WWW-Authenticate": "Bearer"})
@@ -125,7 +128,7 @@ class NotAcceptable(RequestError):
     """The client accepts none of the media types in which the answer can be given."""
 
     def __init__(self, accept: str, supported: Sequence[str]) -> None:
-        super().__init__(f"no answer in {accept!r}; supported: {', '.join(supported)}", supported=list(supported))
+        super().__init__(f"cannot respond in {accept!r}; supported: {', '.join(supported)}", supported=list(supported))
 
 
 class UploadTimeout(RequestError):
@@ -140,7 +143,7 @@ class TooLarge(RequestError):
 
 
 class TooMuchWork(RequestError):
-    """To answer takes longer than the service works on one request."""
+    """The request takes longer than the time limit of the service."""
 
     def __init__(self, limit_seconds: float) -> None:
         detail = f"this takes more than {limit_seconds:g} seconds of work; send fewer rows at once"
@@ -164,7 +167,7 @@ class Invalid(RequestError):
 
 
 class TooManyRequests(RequestError):
-    """The key, or the user that a proxy names, asks more often than it may."""
+    """The key or user has exceeded its rate limit."""
 
     def __init__(self, retry_after_seconds: int) -> None:
         super().__init__("too many requests", headers={"Retry-After": str(retry_after_seconds)})

@@ -1,4 +1,4 @@
-"""The examples of the OpenAPI document: one small story about irises."""
+"""The examples in the OpenAPI document, all about one small dataset of irises."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLE_CREATE: dict[str, Any] = {
         {"plant": "B2", "sepal_length": 5.8, "garden": None, "species": "virginica"},
     ],
     "columns": {"plant": "id", "species": "target"},
-    "name": "irises with gaps",
+    "name": "irises with missing values",
 }
 DATASET: dict[str, Any] = {
     "id": DATASET_ID,

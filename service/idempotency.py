@@ -1,4 +1,4 @@
-"""A request that is sent twice under one key is carried out once."""
+"""Idempotency: a request that is repeated with the same key is executed once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 def once(
     store: Store, tenant: str, idempotency: Idempotency | None, *, find: Callable[[str], T], make: Callable[[], T]
 ) -> T:
-    """What `make` makes; or, where an earlier request under the key has made it, what `find` finds by its id."""
+    """The result of `make`; or, if an earlier request with the key has made it, the result of `find` with its id."""
     if idempotency is None:
         return make()
     earlier = store.requests.begin(tenant, idempotency)

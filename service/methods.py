@@ -1,4 +1,4 @@
-"""The methods that a fit can use, described: what the page, the command line and the documentation are built from."""
+"""Descriptions of all methods, from which page, command line and documentation are built."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ class ParameterOut(BaseModel):
 
     name: str
     description: str
-    default: Any = Field(description="The value of a fit that does not set it.")
+    default: Any = Field(description="The default value.")
     accepts: dict[str, Any] = Field(description="The JSON Schema of its values.")
 
 
 class MethodOut(BaseModel):
-    """A method, and what can be set about it."""
+    """A method and its parameters."""
 
     name: str
     title: str
     description: str
     orthonormal: bool = Field(description="Whether the columns of its projections are orthonormal.")
-    common: bool = Field(description="Whether it is one of the methods that people compare first.")
+    common: bool = Field(description="Whether it is one of the most common methods.")
     parameters: list[ParameterOut]
 
 
 class MethodList(BaseModel):
-    """All methods, those that people compare first at the head."""
+    """All methods, the most common ones first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     data: list[MethodOut]
-    validation: ValidationIn = Field(description="The validation of a fit that does not set it.")
+    validation: ValidationIn = Field(description="The default validation of a fit.")
 
 
 @cache
 def all_methods() -> MethodList:
-    """The methods, described once: they do not change while the service runs."""
+    """All methods, cached because they do not change."""
     methods = sorted(METHODS.values(), key=lambda method: (method.name != "melm", not method.common, method.title))
     return MethodList(data=[describe(method) for method in methods], validation=ValidationIn())
 

@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document: FastAPI's own, with the bodies that the service parses itself and the key scheme put in.
+"""The OpenAPI 3.1 document: FastAPI's, completed with the bodies that the service parses itself and the key scheme.
 
-`python -m service.openapi` writes it to openapi.yaml; a test holds the two together.
+`python -m service.openapi` writes it to openapi.yaml; a test checks that the file is current.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ ALWAYS = (401, 403, 421, 429, 503)  # of every operation that needs a key
 TAGS = {
     "datasets": "Labeled rows to learn from, addressed by their content.",
     "fits": "Asynchronous searches for a projection.",
-    "models": "What fits leave behind.",
-    "inference": "Models asked about rows.",
-    "samples": "Tables for a first look.",
+    "models": "The results of fits: projections with class densities.",
+    "inference": "Projections, predictions and scores of rows.",
+    "samples": "Sample datasets.",
     "operation": "Health, readiness and metrics.",
 }
 BODIES: tuple[type[BaseModel], ...] = (
@@ -58,8 +58,8 @@ def problems(*statuses: int, keyless: bool = False) -> dict[int | str, dict[str,
     }
 
 
-RETRY_AFTER = {"description": "Seconds to wait before asking again.", "schema": {"type": "integer"}}
-LOCATION = {"description": "Where the resource is.", "schema": {"type": "string"}}
+RETRY_AFTER = {"description": "Seconds to wait before the next request.", "schema": {"type": "integer"}}
+LOCATION = {"description": "The path of the resource.", "schema": {"type": "string"}}
 ETAG = {"description": "Changes when the resource does.", "schema": {"type": "string"}}
 
 
@@ -86,7 +86,7 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def endpoint(app: FastAPI) -> Callable[[Request], Response]:
-    """The document as an answer. It is written once: to write it takes milliseconds, and everybody may ask for it."""
+    """The document as a response. It is serialized once, because that takes milliseconds and needs no key."""
     content = cache(lambda: json.dumps(app.openapi()).encode())
     return lambda request: Response(content(), media_type="application/json")
 
@@ -107,10 +107,10 @@ def build(app: FastAPI) -> dict[str, Any]:
     _, definitions = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
     made["components"]["schemas"] |= definitions["$defs"]
     made["components"]["securitySchemes"] = {
-        "key": {"type": "http", "scheme": "bearer", "description": "Needed where keys are set."}
+        "key": {"type": "http", "scheme": "bearer", "description": "Required if the service has keys."}
     }
     made["security"] = [{"key": []}, {}]
-    for name, example in examples.OF_SCHEMAS.items():  # put in here, because FastAPI takes every null out of its own
+    for name, example in examples.OF_SCHEMAS.items():  # added here, because FastAPI removes every null from its own
         made["components"]["schemas"][name]["examples"] = [example]
     drop_unused(made)
     drop_null_parameters(made)
@@ -118,7 +118,7 @@ def build(app: FastAPI) -> dict[str, Any]:
 
 
 def drop_unused(made: dict[str, Any]) -> None:
-    """FastAPI's own 422, which it adds to every operation with parameters; the service answers with problems."""
+    """Remove the 422 that FastAPI adds to every operation with parameters; the service answers with problems."""
     for operations in made["paths"].values():
         for operation in operations.values():
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
@@ -128,7 +128,7 @@ def drop_unused(made: dict[str, Any]) -> None:
 
 
 def drop_null_parameters(made: dict[str, Any]) -> None:
-    """A parameter in path, query or header is left out, never null, whatever Python calls its default."""
+    """Remove null from the types of parameters: one in path, query or header is left out, but never null."""
     for operations in made["paths"].values():
         for operation in operations.values():
             for parameter in operation.get("parameters", ()):
@@ -138,7 +138,7 @@ def drop_null_parameters(made: dict[str, Any]) -> None:
 
 
 def allowed_methods(app: FastAPI, path: str) -> list[str]:
-    """The methods of all operations on a path; a router alone knows only of the first that matches."""
+    """The methods of all operations on a path; a router itself knows only the first that matches."""
     for template, operations in document(app)["paths"].items():
         if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)), path):
             return sorted(map(str.upper, operations))
@@ -146,12 +146,12 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
 
 
 def render(app: FastAPI) -> str:
-    """The document as it is committed."""
+    """The document as text of openapi.yaml."""
     return yaml.safe_dump(document(app), sort_keys=False, allow_unicode=True, width=120)
 
 
 def main() -> None:
-    """Write the file anew."""
+    """Write openapi.yaml."""
     from service.app import create_app
     from service.settings import ServiceSettings
     from worker.engine import CeleryDispatcher, open_engine

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457): how every exception is answered."""
+"""Problem documents (RFC 9457): the responses to all exceptions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def install(app: FastAPI, allowed_methods: Callable[[str], Sequence[str]]) -> No
 
 
 def answer_known(request: Request, error: Exception) -> Response:
-    """The problem of an exception that stands in the table."""
+    """The problem of an exception in the table `STATUS`."""
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("%s", error if error.__cause__ is None else f"{error} {error.__cause__}")
@@ -56,7 +56,7 @@ def answer_known(request: Request, error: Exception) -> Response:
 
 
 def as_members(errors: Sequence[FieldError]) -> dict[str, Any]:
-    """As many errors as fit on a screen or two, and how many more there are."""
+    """As many errors as fit into the size limit, and the number of the others."""
     shown: list[dict[str, Any]] = []
     n_bytes = 0
     for each in errors:
@@ -69,18 +69,18 @@ def as_members(errors: Sequence[FieldError]) -> dict[str, Any]:
 
 
 def shorten(text: str) -> str:
-    """A text that repeats what was sent may be as long as that."""
+    """Limit the length of a message: it may quote a part of the request."""
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
 def answer_validation(request: Request, error: RequestValidationError) -> Response:
-    """The problem of parameters that FastAPI refused."""
+    """The problem of invalid parameters that FastAPI has found."""
     return answer_known(request, Invalid(as_field_errors(error.errors())))
 
 
 def answer_unknown(request: Request, error: Exception) -> Response:
-    """The problem of an exception that nobody expected; what it was stands in the log, under the request's id."""
-    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed; its log says why.")
+    """The problem of an unexpected exception. The exception itself is in the log, under the id of the request."""
+    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error; the log of the service has the details.")
 
 
 def problem(

@@ -1,4 +1,4 @@
-"""The sample datasets: those that come with scikit-learn, as tables that a person could have sent."""
+"""The sample datasets of scikit-learn, as CSV tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sample:
-    """One table, and what it is about."""
+    """A sample dataset."""
 
     name: str
     title: str
@@ -20,7 +20,7 @@ class Sample:
     loader: str  # in sklearn.datasets
 
     def load(self) -> Any:
-        """scikit-learn's bunch. Imported here, because scikit-learn takes its time and few ask."""
+        """scikit-learn's bunch. The import is here because it is slow and rarely needed."""
         from sklearn import datasets
 
         return getattr(datasets, self.loader)()
@@ -45,7 +45,7 @@ SAMPLES = {
 
 @cache
 def shape(name: str) -> tuple[int, int, int]:
-    """Rows, features and classes. A column that never varies, as at the rim of the digits, is no feature."""
+    """The numbers of rows, features and classes. Constant columns, such as the border of the digits, do not count."""
     bunch = SAMPLES[name].load()
     n_features = int((bunch.data != bunch.data[0]).any(axis=0).sum())
     return len(bunch.data), n_features, len(bunch.target_names)

@@ -1,4 +1,4 @@
-"""The JSON bodies of requests and answers. What a fit may ask for derives from the library's registry of methods."""
+"""The JSON bodies of requests and responses. The body of a fit is built from the library's registry of methods."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ Metadata = Annotated[
 
 
 class PageOut(BaseModel, Generic[T]):
-    """Some of a list, newest first."""
+    """One page of a list, newest first."""
 
     data: list[T]
-    next_cursor: str | None = Field(description="Where the next page begins; null on the last one.")
+    next_cursor: str | None = Field(description="Cursor of the next page; null on the last page.")
 
 
 class ResourceOut(BaseModel):
-    """What every resource carries."""
+    """The fields that all resources have."""
 
     id: str
     created_at: datetime
-    expires_at: datetime | None = Field(description="When it will be gone; null means that it is kept.")
+    expires_at: datetime | None = Field(description="When the resource will be deleted; null means never.")
     name: str | None
     metadata: dict[str, str]
 
 
 class RowsByPosition(BaseModel):
-    """Rows whose values stand in the order of the model's columns."""
+    """Rows whose values are in the order of the model's columns."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,12 +64,12 @@ class RowsByPosition(BaseModel):
 
 
 class RowsByName(BaseModel):
-    """Rows that name their values, in any order."""
+    """Rows as objects: each value is given by the name of its column, in any order."""
 
     model_config = ConfigDict(extra="forbid")
 
     rows: Annotated[list[Annotated[dict[str, float | str | bool | None], Field(min_length=1)]], Field(min_length=1)] = (
-        Field(description="One object a row: column to number, or to text where the column is text; null is a gap.")
+        Field(description="One object per row, from column name to number or text; null is a missing value.")
     )
 
 
@@ -80,13 +80,13 @@ class DataIn(BaseModel):
 
     X: Annotated[list[Row], Field(min_length=1)] = Field(description="Rows of equal length, numbers only.")
     y: Annotated[list[Label], Field(min_length=1)] = Field(
-        description="One label a row: all text, all whole numbers or all booleans."
+        description="One label per row: all strings, all integers or all booleans."
     )
-    feature_names: list[str] | None = Field(default=None, description="One name a column.")
+    feature_names: list[str] | None = Field(default=None, description="One name per column.")
 
 
 class DatasetFields(BaseModel):
-    """What a dataset may say of itself."""
+    """The optional name and metadata of a dataset."""
 
     name: Name | None = None
     metadata: Metadata | None = None
@@ -97,39 +97,41 @@ class DatasetCreate(DatasetFields, DataIn):
 
 
 class TableCreate(RowsByName):
-    """A table as JSON: rows by name, with the labels in one of the columns (`?target=`) or in `y`."""
+    """A table as JSON: rows as objects, with the labels in one of the columns (`?target=`) or in `y`."""
 
-    y: list[Label] | None = Field(default=None, description="One label a row, where no column holds them.")
-    columns: dict[str, Role] | None = Field(default=None, description="Roles of columns; the others are proposed.")
+    y: list[Label] | None = Field(default=None, description="One label per row, if no column holds the labels.")
+    columns: dict[str, Role] | None = Field(
+        default=None, description="Roles by column name; the roles of other columns are inferred."
+    )
     name: Name | None = None
     metadata: Metadata | None = None
 
 
 class ColumnOut(BaseModel):
-    """A column of a table: what it is for, why, and what is in it."""
+    """A column of a table: its role, the reason for it, and its content."""
 
     name: str
     role: Role
-    reason: str = Field(description="Why it has this role.")
-    n_missing: int = Field(description="Gaps.")
-    n_categories: int | None = Field(description="How many values differ, of categories and labels.")
-    categories: list[str] | None = Field(description="The first of them, in order.")
+    reason: str = Field(description="Why the column has this role.")
+    n_missing: int = Field(description="The number of missing values.")
+    n_categories: int | None = Field(description="The number of distinct values of a categorical or target column.")
+    categories: list[str] | None = Field(description="The first distinct values, sorted.")
 
 
 class DatasetOut(ResourceOut):
-    """The summary of a dataset; its rows have an address of their own."""
+    """The summary of a dataset, without its rows."""
 
-    content_hash: str = Field(description="The canonical hash of the content; docs/http.md says how it is made.")
+    content_hash: str = Field(description="SHA-256 hash of the content; docs/http.md defines it.")
     n_rows: int
     n_features: int
-    n_unlabeled: int = Field(description="Rows of the upload without a label: they are left out.")
+    n_unlabeled: int = Field(description="Rows of the upload without a label, which were left out.")
     dtype: Literal["float64", "float32"]
     classes: list[Label]
     class_counts: list[int]
-    constant_columns: list[int] = Field(description="Columns that never vary.")
-    n_nonzero: int | None = Field(description="Cells of a sparse matrix that are not zero; null of a dense one.")
+    constant_columns: list[int] = Field(description="Columns with a single value.")
+    n_nonzero: int | None = Field(description="Nonzero entries of a sparse matrix; null for a dense one.")
     feature_names: list[str] | None
-    columns: list[ColumnOut] | None = Field(description="All columns of a table with their roles; null of a matrix.")
+    columns: list[ColumnOut] | None = Field(description="All columns of a table with their roles; null for a matrix.")
 
     @classmethod
     def of(cls, record: DatasetRecord) -> DatasetOut:
@@ -142,41 +144,41 @@ class RowsColumn(BaseModel):
 
     name: str
     role: Role
-    values: list[Label | None] = Field(description="One value a row; null is a missing one.")
+    values: list[Label | None] = Field(description="One value per row; null is a missing value.")
 
 
 class RowsPageOut(BaseModel):
-    """Some rows of a dataset, column by column."""
+    """A page of rows of a dataset, column by column."""
 
     dataset_id: str
-    n_rows: int = Field(description="Of the whole dataset.")
-    row_numbers: list[int] = Field(description="Counted from 0, in the order of upload.")
+    n_rows: int = Field(description="The number of rows of the whole dataset.")
+    row_numbers: list[int] = Field(description="The rows of this page, counted from 0 in the order of upload.")
     columns: list[RowsColumn]
-    next_offset: int | None = Field(description="Where the next page begins; null on the last one.")
+    next_offset: int | None = Field(description="Offset of the next page; null on the last page.")
 
 
 class FixOut(BaseModel):
-    """A parameter of the upload, and the value that would settle a problem."""
+    """A query parameter of the upload, with a value that resolves a problem."""
 
-    parameter: str = Field(description="Of the query: `columns`, `missing_values`, `decimal`, ...")
-    value: Any = Field(description="For `columns` an object to merge in, for `missing_values` one more text.")
-    purpose: str = Field(description="When this is right, such as `where the column is text`; may be empty.")
+    parameter: str = Field(description="A query parameter: `columns`, `missing_values`, `decimal`, ...")
+    value: Any = Field(description="For `columns` an object to merge, for `missing_values` one more string.")
+    purpose: str = Field(description="When this fix applies, such as `where the column is text`; may be empty.")
 
 
 class OddityOut(BaseModel):
-    """Something odd about a table. One stands for all of its kind in a column."""
+    """A problem found in a table. Equal problems in one column are reported once."""
 
     level: Literal["error", "question", "warning"] = Field(
-        description="`error`: not read until it is settled. `question`: two readings are possible, and the likelier "
-        "one was taken. `warning`: something is left out or changed."
+        description="`error`: the table is refused until it is resolved. `question`: the table is ambiguous, and the "
+        "likelier interpretation was used. `warning`: something is left out or changed."
     )
     detail: str
     column: str | None
-    rows: list[int] = Field(description="The first of the rows, counted from 0 as a program does.")
-    lines: list[int] = Field(description="The lines of these rows in the file, counted from 1, where it has lines.")
-    count: int = Field(description="How many places are like this.")
-    fixes: list[FixOut] = Field(description="What would settle it, the likeliest first.")
-    advice: str | None = Field(description="What to do where no parameter settles it.")
+    rows: list[int] = Field(description="The first affected rows, counted from 0.")
+    lines: list[int] = Field(description="The lines of these rows in a text file, counted from 1.")
+    count: int = Field(description="The number of affected places.")
+    fixes: list[FixOut] = Field(description="Parameters that would resolve it, the most likely first.")
+    advice: str | None = Field(description="What to do if no parameter resolves it.")
 
     @classmethod
     def of(cls, problem: Problem) -> OddityOut:
@@ -186,29 +188,31 @@ class OddityOut(BaseModel):
 
 
 class DialectOut(BaseModel):
-    """How a file is written, as it was found out."""
+    """The detected format of a text file or workbook."""
 
     encoding: str | None
     delimiter: str | None
-    decimal: str | None = Field(description="Of columns that do not tell another.")
+    decimal: str | None = Field(description="The decimal separator of columns without one of their own.")
 
 
 class ColumnReadingOut(BaseModel):
-    """A column as it would be read."""
+    """A column as it would be stored."""
 
     name: str
-    role: str = Field(description="What it is for; `columns` sets it.")
-    kind: Literal["number", "category", "boolean", "time", "text", "empty"] = Field(description="What its values are.")
-    reason: str = Field(description="Why it has this role.")
-    is_given: bool = Field(description="Whether the request has set the role.")
+    role: str = Field(description="The role of the column; the parameter `columns` sets it.")
+    kind: Literal["number", "category", "boolean", "time", "text", "empty"] = Field(
+        description="The type of its values."
+    )
+    reason: str = Field(description="Why the column has this role.")
+    is_given: bool = Field(description="Whether the request sets the role.")
     n_missing: int
     missing_share: float
     n_distinct: int
-    examples: list[str] = Field(description="The first values that differ.")
+    examples: list[str] = Field(description="The first distinct values.")
 
 
 class TargetOut(BaseModel):
-    """A column that may say what class a row belongs to."""
+    """A column that may hold the class labels."""
 
     name: str
     reason: str
@@ -216,26 +220,26 @@ class TargetOut(BaseModel):
 
 
 class ClassOut(BaseModel):
-    """A class, and how many rows it has."""
+    """A class and its number of rows."""
 
     label: Label
     n_rows: int
 
 
 class ReadingOut(BaseModel):
-    """What would be read of a table; nothing is stored."""
+    """How a table would be stored (`dry_run`)."""
 
     media_type: str
-    dialect: DialectOut | None = Field(description="Of text and workbooks; null of other formats.")
+    dialect: DialectOut | None = Field(description="For text and workbooks; null for other formats.")
     n_rows: int
-    n_unlabeled: int = Field(description="Rows without a label: they are left out.")
+    n_unlabeled: int = Field(description="Rows without a label, which are left out.")
     n_dropped: int = Field(description="Labeled rows that `drop_missing` and `rare_classes` leave out.")
-    is_complete: bool = Field(description="False where only the beginning of a file was looked at.")
+    is_complete: bool = Field(description="False if only the beginning of the file was read.")
     columns: list[ColumnReadingOut]
-    target: TargetOut | None = Field(description="The column of labels: the one that was named, else the likeliest.")
+    target: TargetOut | None = Field(description="The column of labels: the given one, else the most likely.")
     is_target_given: bool
-    other_targets: list[TargetOut] = Field(description="What else may be the target, the likeliest first.")
-    classes: list[ClassOut] = Field(description="The first hundred.")
+    other_targets: list[TargetOut] = Field(description="Other columns that may be the target, the most likely first.")
+    classes: list[ClassOut] = Field(description="The first 100 classes.")
     problems: list[OddityOut]
 
     @classmethod
@@ -261,64 +265,69 @@ class ReadingOut(BaseModel):
 
 
 class ValidationIn(BaseModel):
-    """How often the whole fit is repeated on a part of the rows, to be judged on the rest."""
+    """Cross-validation of the whole fit, and further evidence that is gathered after it."""
 
     model_config = ConfigDict(extra="forbid")
 
     folds: int = Field(
-        default=Validation.folds, ge=2, le=20, description="Parts of the rows; fewer where a class is smaller."
+        default=Validation.folds, ge=2, le=20, description="Number of folds; fewer if a class has fewer rows."
     )
-    repeats: int = Field(default=Validation.repeats, ge=1, le=20, description="Times that the rows are parted anew.")
+    repeats: int = Field(
+        default=Validation.repeats,
+        ge=1,
+        le=20,
+        description="How often cross-validation is repeated, with other folds.",
+    )
     permutations: int = Field(
         default=Validation.permutations,
         ge=0,
         le=1000,
-        description="Whole fits, folds and all, to shuffled labels: a p-value says whether the separation is real.",
+        description="Permutation test: the number of cross-validated fits to permuted labels, which give a p-value.",
     )
     bootstraps: int = Field(
         default=Validation.bootstraps,
         ge=0,
         le=1000,
-        description="Fits to bootstrap samples: how stable the projection is, and intervals for its loadings.",
+        description="Fits to bootstrap samples, for the stability of the projection and intervals of its loadings.",
     )
     ceiling: bool = Field(
         default=Validation.ceiling,
-        description="Score gradient boosting on all features on the same folds: what all columns can do. Left out "
-        "where there are more than 1,000 features or 20 classes, and for sparse rows.",
+        description="Score gradient boosting on all features and the same folds, for comparison. Skipped for more than "
+        "1,000 features or 20 classes, and for sparse rows.",
     )
 
 
 class FitAsk(BaseModel):
-    """What fits of all methods may be asked for."""
+    """The fields of a fit that do not depend on the method."""
 
     model_config = ConfigDict(extra="forbid")
 
     dataset_id: str | None = Field(default=None, description="The dataset to learn from.")
     data: DataIn | None = Field(default=None, description="The rows themselves, instead of `dataset_id`.")
     validation: ValidationIn | None = Field(
-        default=ValidationIn(), description="Cross-validation of the whole fit; null switches it off."
+        default=ValidationIn(), description="Cross-validation of the whole fit; null disables it."
     )
     permute_labels: int | None = Field(
         default=None,
         ge=0,
         lt=2**63,
-        description="Permute the labels by this seed first: a picture of chance to lay beside the real one. Such a fit "
-        "and its model are marked by the seed, stand in no list, and the model is kept for a day.",
+        description="Permute the labels with this seed before the fit, to compare it with a fit to the true labels. "
+        "Such a fit and its model carry the seed and do not appear in lists; the model is kept for one day.",
     )
-    force: bool = Field(default=False, description="Fit anew even when an equal fit has succeeded before.")
+    force: bool = Field(default=False, description="Run the fit even if an equal fit has succeeded before.")
     name: Name | None = None
     metadata: Metadata = Field(default_factory=dict)
 
 
 def params_of(name: str) -> type[BaseModel]:
-    """A method's own parameters, and the time budget that every fit may have."""
-    budget = Field(None, gt=0, allow_inf_nan=False, description="End after this time with the best start so far.")
+    """A method's own parameters, with the time budget that all fits accept."""
+    budget = Field(None, gt=0, allow_inf_nan=False, description="End the fit after this time with the best start.")
     parameters = METHODS[name].Parameters
     return create_model(parameters.__name__, __base__=parameters, time_budget_seconds=(float | None, budget))
 
 
 def ask_for(name: str) -> type[FitAsk]:
-    """The body of a fit by one method: the method's name, and its own parameters."""
+    """The request body of a fit by one method: the method's name and parameters."""
     params = params_of(name)
     method: Any = (Literal[name], name if name == DEFAULT_METHOD else ...)
     return create_model(
@@ -334,40 +343,42 @@ VARIANTS = {name: ask_for(name) for name in METHODS}
 
 
 class ProgressOut(BaseModel):
-    """How far a fit has come."""
+    """The progress of a fit."""
 
     phase: Literal["search", "evidence"] | None = Field(
-        description="What a running fit is at: its model, or the evidence for it."
+        description="The phase of a running fit: the search for the model, or the evidence for it."
     )
-    share_done: float = Field(ge=0, le=1, description="Of all the work, folds and all; an estimate, 1 at the end.")
+    share_done: float = Field(ge=0, le=1, description="Estimated share of all work, validation included; 1 at the end.")
     starts_done: int
     n_starts: int | None
     best_divergence: float | None
-    eta_seconds: float | None = Field(description="What remains at the pace so far; null where that is not known.")
+    eta_seconds: float | None = Field(description="Estimated remaining time; null if unknown.")
 
 
 class FitOut(ResourceOut):
-    """One fit as it stands now."""
+    """A fit and its current state."""
 
     status: Status
-    status_detail: str | None = Field(description="Why nothing happens, where that is known.")
+    status_detail: str | None = Field(description="Why the fit does not progress, if that is known.")
     dataset_id: str
     dataset_hash: str
     method: str
     params: dict[str, Any]
     validation: dict[str, Any] | None
-    permute_labels: int | None = Field(description="The seed of a fit to permuted labels; null of all others.")
+    permute_labels: int | None = Field(description="The seed of a fit to permuted labels; else null.")
     progress: ProgressOut
-    n_fits: int = Field(description="How often the whole fit is run at the most, validation included: what it costs.")
-    n_units: int | None = Field(description="Units of work, about, validation included; null of fits of 0.1.")
-    estimated_seconds: float | None = Field(description="How long one core would work on them, about.")
-    attempts: int = Field(description="How often the fit was begun: 1, and one more for each retry.")
-    recoveries: int = Field(description="Units of work taken over from a worker that was lost.")
+    n_fits: int = Field(description="The largest number of times that the fit is run, validation included.")
+    n_units: int | None = Field(
+        description="Estimated units of work, validation included; null for fits of version 0.1."
+    )
+    estimated_seconds: float | None = Field(description="Estimated computing time, in seconds of one core.")
+    attempts: int = Field(description="How often the fit was begun: 1, plus the number of retries.")
+    recoveries: int = Field(description="Units of work that were taken over from a lost worker.")
     started_at: datetime | None
     ended_at: datetime | None
     error: FitError | None
-    model_id: str | None = Field(description="The model: there before the fit ends, while evidence is gathered.")
-    reused: bool = Field(description="Whether an equal fit that had succeeded before is the answer to this request.")
+    model_id: str | None = Field(description="The model; available before the fit ends, while evidence is gathered.")
+    reused: bool = Field(description="Whether this response is an equal fit that had succeeded before.")
 
     @classmethod
     def of(cls, record: FitRecord, *, reused: bool = False, status_detail: str | None = None) -> FitOut:
@@ -380,21 +391,21 @@ class FitOut(ResourceOut):
 
 
 class PreviewOut(BaseModel):
-    """Where the best start so far places some of the rows."""
+    """Some rows in the projection of the best start so far."""
 
     start: int
     divergence: float
-    n_judged_rows: int = Field(description="Rows on which the start was judged: a sample, or all.")
+    n_judged_rows: int = Field(description="Number of rows on which the start was evaluated: a sample, or all.")
     classes: list[Label]
-    rows: list[int] = Field(description="Which rows of the dataset, from 0.")
-    codes: list[int] = Field(description="The class of each row, as a position in `classes`.")
-    Z: list[list[float]] = Field(description="Each row in the projection.")
+    rows: list[int] = Field(description="Row numbers in the dataset, counted from 0.")
+    codes: list[int] = Field(description="The class of each row, as an index into `classes`.")
+    Z: list[list[float]] = Field(description="The projected rows.")
 
 
 class EventOut(BaseModel):
-    """Something that happened to a fit."""
+    """An event in the life of a fit."""
 
-    id: str = Field(description="Ids grow; ask for what comes `after` the last one seen.")
+    id: str = Field(description="Ids increase; pass the last one as `after` to get the events that follow.")
     type: str = Field(description="queued, started, start_done, best, model, recovered, succeeded, failed or canceled.")
     at: datetime
     data: dict[str, Any]
@@ -409,7 +420,7 @@ class EventsOut(BaseModel):
     """Events of a fit, oldest first."""
 
     data: list[EventOut]
-    next_cursor: str = Field(description="The last event's id: ask for what comes `after` it.")
+    next_cursor: str = Field(description="The id of the last event; pass it as `after` to get the events that follow.")
 
 
 class ModelSummary(ResourceOut):
@@ -419,7 +430,7 @@ class ModelSummary(ResourceOut):
     fit_id: str | None
     dataset_id: str | None
     n_bytes: int
-    digest: str = Field(description="SHA-256 of the model's file; changes once, when the evidence comes.")
+    digest: str = Field(description="SHA-256 of the model's file; it changes once, when the evidence is added.")
 
     @classmethod
     def of(cls, record: ModelRecord) -> ModelSummary:
@@ -428,11 +439,11 @@ class ModelSummary(ResourceOut):
 
 
 class ModelOut(ModelSummary):
-    """A model and what it says of itself."""
+    """A model with its projection and card."""
 
     feature_names: list[str] | None
     classes: list[Label]
-    projection: list[list[float]] = Field(description="V: one row a feature, one column a component.")
+    projection: list[list[float]] = Field(description="V: one row per feature, one column per component.")
     offset: list[float] = Field(description="Subtracted from a row before it is projected.")
     card: Card = Field(description="Parameters, divergence, validation, loadings, every start, versions.")
 
@@ -450,7 +461,7 @@ class ModelOut(ModelSummary):
 
 
 class AliasPut(BaseModel):
-    """What an alias shall stand for."""
+    """The model that an alias is to name."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -458,11 +469,11 @@ class AliasPut(BaseModel):
 
 
 class AliasOut(BaseModel):
-    """A name that stands for a model."""
+    """A name for a model."""
 
     alias: str
     model_id: str
-    version: int = Field(description="Counts the alias's changes; its ETag.")
+    version: int = Field(description="The number of changes of the alias, which is also its ETag.")
     updated_at: datetime
 
     @classmethod
@@ -478,11 +489,11 @@ class AliasList(BaseModel):
 
 
 class RowsOut(BaseModel):
-    """What every answer about rows says."""
+    """The fields that all responses about rows have."""
 
     model_id: str
-    ids: list[Label] | None = Field(default=None, description="What the rows are called, where a column says it.")
-    warnings: list[str] | None = Field(default=None, description="What the model made no use of, or had not seen.")
+    ids: list[Label] | None = Field(default=None, description="The ids of the rows, if a column holds them.")
+    warnings: list[str] | None = Field(default=None, description="Input that the model ignored, and unseen categories.")
 
 
 class TransformOut(RowsOut):
@@ -492,7 +503,7 @@ class TransformOut(RowsOut):
 
 
 class PredictOut(RowsOut):
-    """A label for each row, as the labels were given."""
+    """A label for each row, of the type that the training labels have."""
 
     predictions: list[Label]
 
@@ -504,23 +515,23 @@ class ProbabilitiesOut(RowsOut):
     probabilities: list[list[float]]
     log_density: list[float | None] | None = Field(
         default=None,
-        description="Log density of each row: how far it is from all training data. Null means zero density.",
+        description="Log density of each row, which is low far from all training data. Null means zero density.",
     )
 
 
 class ScoreOut(BaseModel):
-    """How well a model does on labeled rows."""
+    """Scores of a model on labeled rows."""
 
     model_id: str
     n_rows: int
-    warnings: list[str] | None = Field(default=None, description="What the model made no use of, or had not seen.")
+    warnings: list[str] | None = Field(default=None, description="Input that the model ignored, and unseen categories.")
     balanced_accuracy: float
     accuracy: float
     log_loss: float
     classes: list[Label]
     confusion: list[list[int]] = Field(description="Rows: true classes; columns: predicted ones.")
     divergence: float | None = Field(
-        description="Divergence of the classes among these rows; null where it cannot be had."
+        description="Divergence of the classes among these rows; null if it cannot be computed."
     )
 
 
@@ -530,16 +541,16 @@ class SeparationIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     V: Annotated[list[list[FiniteFloat]], Field(min_length=1)] = Field(
-        description="One row a feature, one column a component."
+        description="One row per feature, one column per component."
     )
 
 
 class SeparationOut(BaseModel):
-    """How far apart it keeps the classes of the training rows."""
+    """How well a projection separates the classes of the training rows."""
 
     model_id: str
-    divergence: float = Field(description="Of the class densities, as in the card.")
-    leave_one_out_balanced_accuracy: float = Field(description="Each row judged by the others, as in the card.")
+    divergence: float = Field(description="Divergence of the class densities, as in the card.")
+    leave_one_out_balanced_accuracy: float = Field(description="Leave-one-out balanced accuracy, as in the card.")
 
 
 class HealthOut(BaseModel):
@@ -549,33 +560,33 @@ class HealthOut(BaseModel):
 
 
 class ReadyOut(BaseModel):
-    """Whether requests can be served, and fits worked on."""
+    """Whether the service can answer requests and run fits."""
 
     status: Literal["ready", "not ready"]
-    store: bool = Field(description="The store answers.")
-    cached_models: int = Field(description="Models that can be served without the store.")
-    workers: int = Field(description="Workers with a fresh heartbeat.")
+    store: bool = Field(description="Whether the store answers.")
+    cached_models: int = Field(description="Number of models that can be used without the store.")
+    workers: int = Field(description="Number of workers with a recent heartbeat.")
     queued_fits: int
     active_fits: int
-    unreadable_fits: int = Field(description="Active fits that wait for workers of another version of this program.")
-    moving: bool = Field(description="Work that waits is being begun.")
+    unreadable_fits: int = Field(description="Active fits that wait for workers of another version of melm.")
+    moving: bool = Field(description="Whether workers take up queued work.")
 
 
 class FieldErrorOut(BaseModel):
-    """One thing that is wrong."""
+    """One error in a request."""
 
     pointer: str = Field(description="JSON Pointer into the request.")
     detail: str
-    fix: str | None = Field(default=None, description="How to mend it: the fixes and the advice, as one sentence.")
-    advice: str | None = Field(default=None, description="What to do beside the fixes.")
-    count: int | None = Field(default=None, description="How many equal problems this one stands for.")
+    fix: str | None = Field(default=None, description="How to correct it: `fixes` and `advice` as one sentence.")
+    advice: str | None = Field(default=None, description="What to do, in addition to `fixes`.")
+    count: int | None = Field(default=None, description="The number of equal errors that this entry stands for.")
     places: list[str] | None = Field(default=None, description="JSON Pointers to the first of them.")
-    lines: list[int] | None = Field(default=None, description="Lines of the file, of the same places.")
-    fixes: list[FixOut] | None = Field(default=None, description="Parameters with values that would settle it.")
+    lines: list[int] | None = Field(default=None, description="The lines of these places in the file.")
+    fixes: list[FixOut] | None = Field(default=None, description="Query parameters with values that would resolve it.")
 
 
 class ProblemDocument(BaseModel):
-    """Why a request was not answered (RFC 9457)."""
+    """Why a request failed (RFC 9457)."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -585,4 +596,4 @@ class ProblemDocument(BaseModel):
     detail: str
     request_id: str | None
     errors: list[FieldErrorOut] | None = None
-    n_more_errors: int | None = Field(default=None, description="Errors beyond those listed.")
+    n_more_errors: int | None = Field(default=None, description="The number of errors that are not listed.")

@@ -1,4 +1,4 @@
-"""What can be set about the API, beside the settings of store and worker; read once at the entry point."""
+"""The settings of the API, in addition to those of store and worker; read once at the entry point."""
 
 from __future__ import annotations
 
@@ -15,47 +15,57 @@ from worker.store.settings import Settings, setting
 class ServiceSettings(Settings):
     """One field per variable, as in `Settings`: `max_rows` is read from `MELM_MAX_ROWS`."""
 
-    host: str = setting("127.0.0.1", "The address to listen on. Anything but loopback needs keys.")
+    host: str = setting("127.0.0.1", "The address to listen on. Any address but loopback requires API keys.")
     port: int = setting(8000, "The port to listen on.")
-    api_processes: int = setting(1, "Processes that answer requests.")
-    root_path: str = setting("", "The path under which a proxy serves this service, such as /melm.")
-    log_level: str = setting("info", "The least level that is logged: debug, info, warning or error.")
-    keys: str = setting("", "Keys without a file, separated by semicolons: tenant, scope, SHA-256 in hex.")
-    keys_file: str = setting("", "The file that `melm keys` writes; changes are taken up without a restart.")
-    allowed_hosts: str = setting("", "More names, separated by commas, by which browsers may call the service.")
-    user_header: str = setting("", "A header in which a trusted proxy names the user, who becomes the tenant.")
-    trusted_proxies: str = setting("127.0.0.1", "The addresses, separated by commas, from which that header counts.")
-    requests_per_second: float = setting(1000.0, "Requests per key, by all processes. Zero means no limit.")
-    max_body_bytes: int = setting(128 * 1024 * 1024, "The largest body, as sent and as decompressed.")
-    max_upload_bytes: int = setting(1024**3, "The same for a dataset that is not JSON, which is not held in memory.")
+    api_processes: int = setting(1, "The number of API processes.")
+    root_path: str = setting("", "The path prefix under which a reverse proxy serves the API, such as /melm.")
+    log_level: str = setting("info", "The lowest level that is logged: debug, info, warning or error.")
+    keys: str = setting("", "API keys without a file, separated by semicolons: tenant, scope, SHA-256 in hex.")
+    keys_file: str = setting("", "The file of API keys that `melm keys` writes; it is reloaded when it changes.")
+    allowed_hosts: str = setting("", "Additional host names, separated by commas, that the `Host` header may contain.")
+    user_header: str = setting(
+        "", "A header in which a trusted proxy sends the authenticated user; each user is a tenant."
+    )
+    trusted_proxies: str = setting("127.0.0.1", "The addresses of trusted proxies, separated by commas.")
+    requests_per_second: float = setting(
+        1000.0, "Rate limit: requests per key, over all processes. Zero means no limit."
+    )
+    max_body_bytes: int = setting(128 * 1024 * 1024, "The largest request body, as sent and after decompression.")
+    max_upload_bytes: int = setting(
+        1024**3, "The largest body of a dataset that is not JSON; such a body is not held in memory."
+    )
     max_bytes_in_flight: int = setting(
-        512 * 1024 * 1024, "What requests may hold in memory together, as they unfold; see operations.md."
+        512 * 1024 * 1024, "Memory that all requests together may use, decompressed and parsed; see operations.md."
     )
-    max_rows: int = setting(10_000_000, "The most rows of one body.")
-    max_columns: int = setting(200_000, "The most columns of one body.")
-    max_sparse_columns: int = setting(1_000_000, "The same for a sparse matrix.")
-    max_starts: int = setting(1_000, "The most starts of one fit.")
-    max_units: int = setting(20_000, "The most units of work of one fit, its validation included.")
+    max_rows: int = setting(10_000_000, "The largest number of rows in one body.")
+    max_columns: int = setting(200_000, "The largest number of columns in one body.")
+    max_sparse_columns: int = setting(1_000_000, "The largest number of columns of a sparse matrix.")
+    max_starts: int = setting(1_000, "The largest number of starts of one fit.")
+    max_units: int = setting(20_000, "The largest number of units of work of one fit, validation included.")
     max_estimated_seconds: float = setting(
-        86_400.0, "The most seconds of one core that a fit may be estimated to take."
+        86_400.0, "The largest estimated computing time of one fit, in seconds of one core."
     )
-    max_time_budget_seconds: float = setting(86_400.0, "The longest time budget of one fit.")
+    max_time_budget_seconds: float = setting(86_400.0, "The largest time budget of one fit.")
     max_connections: int = setting(
-        4096, "Connections of one process; beyond, the one that waits longest goes.", least=1
+        4096, "Connections to one process; beyond that, the longest idle one is closed.", least=1
     )
-    max_connections_per_address: int = setting(1024, "The same for those from one address.", least=1)
-    send_timeout_seconds: float = setting(20.0, "How long a client may leave an answer unread before it is cut off.")
-    heavy_threads: int = setting(4, "Threads for what may take long, such as large predictions and plots.", least=2)
-    max_work_seconds: float = setting(30.0, "How long one request may be worked on.")
+    max_connections_per_address: int = setting(1024, "Connections from one address to one process.", least=1)
+    send_timeout_seconds: float = setting(
+        20.0, "How long a client may leave a response unread before its connection is closed."
+    )
+    heavy_threads: int = setting(4, "Threads for long computations, such as large predictions and plots.", least=2)
+    max_work_seconds: float = setting(30.0, "The longest computing time of one request.")
     header_timeout_seconds: float = setting(10.0, "How long the headers of a request may take to arrive.")
     upload_timeout_seconds: float = setting(60.0, "How long a body, or each 16 MiB of it, may take to arrive.")
-    serve_rows: int = setting(1, "Whether the owner of a dataset can read its rows back: 1 or 0.")
-    model_cache_bytes: int = setting(256 * 1024 * 1024, "Decoded models that one process keeps in memory.")
-    model_check_seconds: float = setting(1.0, "How long a cached model is served unasked whether it still exists.")
+    serve_rows: int = setting(1, "Whether the owner of a dataset can download its rows: 1 or 0.")
+    model_cache_bytes: int = setting(256 * 1024 * 1024, "Size of the decoded models that one process keeps in memory.")
+    model_check_seconds: float = setting(
+        1.0, "How long a cached model is used before the store is asked whether it still exists."
+    )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> ServiceSettings:
-        """Read all variables, and say which one is wrong."""
+        """Read all variables; raise `SettingsError` with the name of the one that is invalid."""
         settings = super().from_environment(environ)
         return cast("ServiceSettings", settings)
 

@@ -1,4 +1,4 @@
-"""The rows of a dataset, given back to its owner: page by page, as the columns that were uploaded."""
+"""The download of a dataset's rows: page by page, as the columns that were uploaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from worker.store.datasets import Codes, Datasets
 from worker.store.records import DatasetRecord
 from worker.store.table_part import TablePart
 
-PAGE_BYTES = 32 << 20  # about what a page holds at the most: wide rows and long texts make shorter pages
+PAGE_BYTES = 32 << 20  # approximate size of a page; a page of wide rows or long texts has fewer rows
 NUMBER_BYTES = 16  # of a number, as text
 SHOWN_NAMES = 10
 JSON, CSV, ARROW, NPZ = (
@@ -102,7 +102,7 @@ class RowsPage:
 def find_rows(
     datasets: Datasets, tenant: str, record: DatasetRecord, numbers: Sequence[int], ids: Sequence[str]
 ) -> npt.NDArray[np.intp]:
-    """The rows that are asked for by number and by id; all of them where none is."""
+    """The rows requested by number and by id; all rows if neither is given."""
     if not numbers and not ids:
         return np.arange(record.n_rows)
     beyond = [number for number in numbers if not 0 <= number < record.n_rows]
@@ -126,7 +126,7 @@ def find_rows(
 def read_page(
     datasets: Datasets, tenant: str, record: DatasetRecord, rows: npt.NDArray[np.intp], offset: int, limit: int
 ) -> RowsPage:
-    """The rows from `offset` on, as many as are asked for and as a page holds: one at the least."""
+    """The rows from `offset` on: at most `limit`, at most the size of a page, and at least one."""
     n_numbers = record.n_features - len(record.text_names)
     here = rows[offset : offset + max(1, min(limit, PAGE_BYTES // (NUMBER_BYTES * max(n_numbers, 1))))]
     X, codes = datasets.take(tenant, record, here)
@@ -174,14 +174,14 @@ def encode(page: RowsPage, media_type: str, *, is_raw: bool) -> bytes:
 
 
 def _as_npz(page: RowsPage) -> bytes:
-    """The columns of numbers as `createDataset` takes them, the row numbers, and beside them what else a table has."""
+    """The columns of numbers in the form that `createDataset` accepts, the row numbers, and the other columns."""
     names = np.array(page.number_names, np.str_)
     arrays: dict[str, Any] = {"X": page.X, "y": page.y, "feature_names": names, "row_numbers": page.row_numbers}
     part = page.part
     if part is not None:
         texts = [column.values for column in page.columns() if column.role == Role.CATEGORICAL]
         longest = max((len(value) for values in texts for value in values if value is not None), default=1)
-        if 4 * longest * page.codes.size > 2 * PAGE_BYTES:  # in each cell NumPy has room for the longest
+        if 4 * longest * page.codes.size > 2 * PAGE_BYTES:  # NumPy pads all cells to the longest
             detail = f"a text of {longest} characters is too long for npz"
             raise Invalid([FieldError("/query/limit", detail, "ask for fewer rows, or for another media type")])
         if texts:
@@ -192,7 +192,7 @@ def _as_npz(page: RowsPage) -> bytes:
 
 
 def _as_written(values: AnyArray) -> AnyArray:
-    """Numbers as a person would write them: whole where all are, None where missing."""
+    """Numbers as integers if all are whole, with None for missing values."""
     missing = np.isnan(values)
     present = values[~missing]
     is_whole = bool((present == np.floor(present)).all()) and bool((np.abs(present) < 2**53).all())
@@ -206,7 +206,7 @@ def _as_written(values: AnyArray) -> AnyArray:
 
 
 def _as_shown(table: Table, name: str) -> AnyArray:
-    """Any column as a person would write it."""
+    """Any column, with None for missing values."""
     if table.is_text(name):
         return np.array(table.cells(name), object)
     values = table.number(name)

@@ -1,4 +1,4 @@
-"""From the body of a fit to what the store is asked for: parsed, completed with defaults, checked against the data."""
+"""The body of a fit: parsed, completed with defaults, and checked against the dataset and the limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENVELOPE = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 @dataclass(frozen=True)
 class SubmittedRows:
-    """Labeled rows that came along with the body."""
+    """Labeled rows in the body."""
 
     X: AnyArray
     y: AnyArray
@@ -35,7 +35,7 @@ class SubmittedRows:
 
 @dataclass(frozen=True)
 class Ask:
-    """A parsed body: what is asked for, and the rows where they came along."""
+    """A parsed body: the request, and its rows if it has any."""
 
     fit: FitAsk
     rows: SubmittedRows | None
@@ -52,7 +52,7 @@ class Ask:
 
 
 def parse(body: bytes, limits: Limits) -> Ask:
-    """A body, its rows decoded by the fast path and everything else by pydantic; the errors of both come together."""
+    """Parse a body: its rows by the fast decoder, the rest by pydantic. The errors of both are reported together."""
     errors: list[FieldError] = []
     rows, members = None, {}
     try:
@@ -73,7 +73,7 @@ def parse(body: bytes, limits: Limits) -> Ask:
         errors.append(FieldError("", "exactly one of dataset_id and data is needed"))
     variant = VARIANTS.get(method) if isinstance(method := members.get("method", DEFAULT_METHOD), str) else None
     if variant is None:
-        errors.append(FieldError("/method", f"{method!r} is no method", did_you_mean(str(method), VARIANTS)))
+        errors.append(FieldError("/method", f"{method!r} is not a method", did_you_mean(str(method), VARIANTS)))
         raise Invalid(errors)
     try:
         fit = variant.model_validate(members)
@@ -85,7 +85,7 @@ def parse(body: bytes, limits: Limits) -> Ask:
 
 
 def parse_member(value: msgspec.Raw) -> Any:
-    """Any JSON value, fast where nothing is odd about it."""
+    """Any JSON value; by the fast parser if it is valid JSON."""
     try:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -93,7 +93,7 @@ def parse_member(value: msgspec.Raw) -> Any:
 
 
 def dataset_of(ask: Ask, store: Store, tenant: str) -> DatasetRecord:
-    """The dataset that is named, or the one that the rows make."""
+    """The dataset that is named, or a new one with the rows of the body."""
     if ask.rows is None:
         return store.datasets.get(tenant, ask.fit.dataset_id or "")
     record, _ = store.datasets.create(tenant, ask.rows.X, ask.rows.y, feature_names=ask.rows.feature_names)
@@ -101,14 +101,14 @@ def dataset_of(ask: Ask, store: Store, tenant: str) -> DatasetRecord:
 
 
 def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> FitSubmission:
-    """What is submitted, once it is known to fit the dataset and the limits."""
+    """The submission, checked against the dataset and the limits."""
     params = ask.params.model_dump(mode="json")
     work = work_of(ask, dataset)
     errors = list(misfits(params, dataset, settings)) or list(excess(work, settings))
     if errors:
         raise Invalid(errors)
     fit = ask.fit
-    budget = params.pop("time_budget_seconds")  # the store's business: the model of a fit that ends in time is the same
+    budget = params.pop("time_budget_seconds")  # not a parameter of the model, so it is stored separately
     return FitSubmission(
         dataset_id=dataset.id,
         dataset_hash=dataset.content_hash,
@@ -129,14 +129,14 @@ def complete(ask: Ask, dataset: DatasetRecord, settings: ServiceSettings) -> Fit
 
 @dataclass(frozen=True)
 class Work:
-    """What a fit costs, as it is estimated before it begins."""
+    """The estimated cost of a fit."""
 
     n_units: int
     estimated_seconds: float
 
 
 def work_of(ask: Ask, dataset: DatasetRecord) -> Work:
-    """The units of a fit, and about how long one core works on them."""
+    """Estimate the number of units of a fit and their computing time on one core."""
     validation, method = ask.fit.validation, METHODS[ask.method]
     n_fits, share = 1, 1.0
     if validation is not None:
@@ -148,7 +148,7 @@ def work_of(ask: Ask, dataset: DatasetRecord) -> Work:
 
 
 def excess(work: Work, settings: ServiceSettings) -> Iterator[FieldError]:
-    """More work than one fit may ask for: each number is sound by itself, and their product is not."""
+    """Errors if the whole fit exceeds the limits, although each of its parameters is within its own."""
     fix = "ask for fewer permutations, bootstraps, repeats, folds, starts or gammas"
     if work.n_units > settings.max_units:
         limit = f"more than the limit of {settings.max_units:,}"
@@ -160,7 +160,7 @@ def excess(work: Work, settings: ServiceSettings) -> Iterator[FieldError]:
 
 
 def misfits(params: dict[str, Any], dataset: DatasetRecord, settings: ServiceSettings) -> Iterator[FieldError]:
-    """Parameters that are sound by themselves, and not for this dataset or this service."""
+    """Parameters that are valid in general, but not for this dataset or this service."""
     n_components = params.get("n_components")
     if isinstance(n_components, int) and n_components > dataset.n_features and not dataset.text_names:
         detail = f"{n_components} components are more than the {dataset.n_features} columns of the dataset"

@@ -1,4 +1,4 @@
-"""The training rows of a model as it sees them: encoded, standardized, at most as many as a picture needs."""
+"""The features of a model's training rows, encoded and standardized; a sample, if there are many rows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from worker.store.datasets import Datasets
 from worker.store.records import DatasetRecord
 
 MAX_ROWS = 100_000
-MAX_CELLS = 1 << 23  # of wide tables there are fewer rows
+MAX_CELLS = 1 << 23  # wide tables have fewer rows
 MEDIA_TYPES = ["application/x-npy", "application/x-npz"]
 
 
 @dataclass(frozen=True)
 class TrainingFeatures:
-    """Standardized rows, and what brings them back to the features' own scale: x = X scale + center."""
+    """Standardized rows, with center and scale to invert the standardization: x = X scale + center."""
 
     X: npt.NDArray[np.float32]  # (m, d)
     row_numbers: npt.NDArray[np.intp]  # (m,), in the dataset
@@ -47,7 +47,7 @@ class TrainingFeatures:
 
 
 def read_features(datasets: Datasets, tenant: str, record: DatasetRecord, model: Model) -> TrainingFeatures:
-    """All rows, or as many of them as there may be, drawn at random: the same ones each time."""
+    """All rows, or a random sample of them, which is the same each time."""
     n_rows, n_features = record.n_rows, len(model.projection)
     n_kept = min(n_rows, MAX_ROWS, max(1, MAX_CELLS // n_features))
     kept = np.sort(np.random.default_rng(0).choice(n_rows, n_kept, replace=False))

@@ -1,1 +1,1 @@
-"""Runs fits: the store, the engine that moves fits, and the Celery worker around it."""
+"""Runs fits: the store, the engine that runs fits, and the Celery worker around it."""

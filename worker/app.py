@@ -1,12 +1,12 @@
-"""The Celery worker: a parent process that keeps leases and sweeps, and children that take turns at fits."""
+"""The Celery worker: a parent process that renews leases and sweeps, and child processes that run fits."""
 
 # ruff: noqa: E402
 from __future__ import annotations
 
 import os
 
-# Read by the numerical libraries when they are loaded. Parallel are the processes: two of them with one thread each do
-# more than twice what two with two threads do.
+# Read by the numerical libraries when they are imported. One thread per process: two processes with one thread each
+# have more than twice the throughput of two with two threads.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ[_name] = "1"
 
@@ -32,21 +32,21 @@ from worker.tasks import add_tasks
 
 
 def worker_settings(settings: Settings) -> dict[str, Any]:
-    """How the worker runs, beside what it shares with the sender of messages."""
+    """The settings of the worker, in addition to those that it shares with senders of messages."""
     return {
         "worker_concurrency": settings.worker_processes,
         "worker_prefetch_multiplier": 1,
         "worker_max_memory_per_child": settings.process_memory_bytes >> 10,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_hijack_root_logger": False,
-        "broker_channel_error_retry": True,  # a full server answers with such errors; the worker would end on the first
+        "broker_channel_error_retry": True,  # a full server causes such errors, which would end the worker
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
     }
 
 
-# For so many tenths of a second a child that ends waits until its parent has read its last words; half a minute by
-# default, and all of it where another child was lost before. What a turn leaves is in the store: no need to wait.
+# For so many tenths of a second a child that ends waits until its parent has read its messages. By default this is half
+# a minute, and all of it if another child was lost before. The results of a turn are in the store, so it need not wait.
 pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
 
 
@@ -71,9 +71,9 @@ def create_app(settings: Settings, library: Library) -> Celery:
         files.clear()  # of a worker that was killed
         signals.worker_shutdown.connect(lambda **_: files.clear(), weak=False)
         dispatcher = CeleryDispatcher(settings, app)
-        with suppress(ContractError):  # away: the first sweep that finds it back wakes who is idle
+        with suppress(ContractError):  # unavailable: the first sweep afterwards wakes idle processes
             store.workers.beat(identity(os.getpid()), settings.worker_processes)
-        dispatcher.send(settings.worker_processes)  # nobody may have sent any while no worker was there
+        dispatcher.send(settings.worker_processes)  # messages may not have been sent while no worker was alive
         keeper = ParentKeeper(store, dispatcher, family, identity(os.getpid()))
         reconciler = Reconciler(store, dispatcher)
         for thread in (keeper, reconciler):
@@ -90,7 +90,7 @@ def create_app(settings: Settings, library: Library) -> Celery:
 
 
 def run_worker(settings: Settings, library: Library) -> None:
-    """Run a worker until it is told to stop. SIGTERM: units in hand are given back, and the worker ends."""
+    """Run a worker until a signal asks it to stop. On SIGTERM it releases its leases and ends."""
     log_as_json()
     options = [
         "--without-gossip",

@@ -1,4 +1,4 @@
-"""`python -m worker.healthcheck` exits with 0 when the worker of this host or container is alive, else with 1."""
+"""`python -m worker.healthcheck` exits with 0 if the worker of this host or container is alive, else with 1."""
 
 from __future__ import annotations
 

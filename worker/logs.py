@@ -33,4 +33,4 @@ def log_as_json(level: int = logging.INFO) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    logging.getLogger("celery").setLevel(logging.WARNING)  # it tells of every message
+    logging.getLogger("celery").setLevel(logging.WARNING)  # it logs every message

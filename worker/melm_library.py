@@ -1,4 +1,4 @@
-"""The methods of melm, in the shape that the runner needs."""
+"""The methods of melm, as the `Library` of the runner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MelmLibrary:
     """All methods, by their names."""
 
     def prepare(self, record: DatasetRecord, X: Matrix, y: AnyArray, part: TablePart | None) -> Labeled:
-        """Checked rows, which also keep what was computed from them for the next unit."""
+        """Labeled rows, which also cache what units compute from them."""
         return as_labeled(record.feature_names, X, y, part)
 
     def plan(self, fit: FitRecord, data: Labeled) -> Plan[Model]:
@@ -40,11 +40,11 @@ class MelmLibrary:
     def run(
         self, fit: FitRecord, data: Labeled, units: Sequence[Unit], should_stop: Callable[[], bool]
     ) -> list[Result]:
-        """What units that are alike give."""
+        """Run similar units together."""
         return run_units(fit.method, _labels_of(fit, data), _parameters(fit), units, should_stop)
 
     def preview(self, fit: FitRecord, data: Labeled, unit: Unit, result: Result) -> Preview | None:
-        """What a unit has found, as the service gives it out."""
+        """A preview of the result of a unit, in the form that the service returns."""
         data = _labels_of(fit, data)
         found = METHODS[fit.method].preview(data, _parameters(fit), unit, result)
         if found is None:
@@ -73,9 +73,9 @@ def _parameters(fit: FitRecord) -> Any:
     return _checked(fit.method, json.dumps(fit.params))
 
 
-@lru_cache(maxsize=100)  # fits that take turns
+@lru_cache(maxsize=100)  # for fits that take turns
 def _checked(method: str, params: str) -> Any:
-    """Parameters checked once, not for every unit. They are frozen."""
+    """Validated parameters, cached for all units of a fit."""
     given = json.loads(params)
     if method == "melm":
         given.setdefault("regularization", None)  # fits of 0.1, which had no other search, do not name it

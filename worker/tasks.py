@@ -1,4 +1,4 @@
-"""The one task: a turn, which is to work until there is nothing to do."""
+"""The only Celery task: a turn, which runs units until there are none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from worker.engine.runner import Runner
 
 
 def add_tasks(app: Celery, runners: Sequence[Runner]) -> None:
-    """Register the task. The runner is made in each child process after it was forked."""
+    """Register the task. Each child process creates its runner after the fork."""
 
     @app.task(name=TASK)
     def turn() -> None:

@@ -1,4 +1,4 @@
-"""The `melm` command. What a subcommand needs is imported when it runs, so that `melm --help` answers at once."""
+"""The `melm` command. Each subcommand imports its dependencies when it runs, so that `melm --help` is fast."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DESCRIPTION = """Supervised linear projections that people can look at.
 
 inspect, fit, compare, predict, transform, score, plot, report and methods work on this machine, or on a service named
 by --url.
-Services that ask for a key take it from the variable MELM_API_KEY."""
+If the service requires a key, set the environment variable MELM_API_KEY."""
 
 COMMANDS = (  # in the order of the help
     *(up, inspect, fit, compare, inference, score, plot, report, methods),
@@ -44,7 +44,7 @@ COMMANDS = (  # in the order of the help
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand; answers its exit code."""
+    """Run a subcommand; returns its exit code."""
     options = parser().parse_args(arguments)
     with failure.explained() as outcome:
         options.run(options)
@@ -52,13 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Version(argparse.Action):
-    """`--version`, which is looked up only where it is asked for."""
+    """`--version`. The version is looked up only if it is requested."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print it and exit."""
+        """Print the version and exit."""
         import melm
 
         sys.stdout.write(f"melm {melm.__version__}\n")

@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Cancel it, and say how it stands."""
+    """Cancel a fit, and print its status."""
     from melm.command.output import write_json, write_line
     from melm.remote import Client
 

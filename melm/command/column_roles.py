@@ -1,4 +1,4 @@
-"""What the columns of a table are taken for, and why, as lines for people."""
+"""The roles of columns, with reasons, as lines of text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN_COLUMNS = 50
 
 
 def role_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Name, role and reason of each column, side by side; of very wide tables the first ones."""
+    """Name, role and reason of each column; of a wide table only the first columns."""
     table = [tuple(one_line(str(each[key])) for key in ("name", "role", "reason")) for each in columns]
     shown = table[:SHOWN_COLUMNS]
     widths = [max((len(row[place]) for row in shown), default=0) for place in (0, 1)]
@@ -24,19 +24,19 @@ def role_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def say_roles(columns: Iterable[Mapping[str, Any]]) -> None:
-    """On standard error, beside the answer."""
-    say("columns are taken as follows; --columns NAME=ROLE changes it")
+    """Print the roles on standard error."""
+    say("columns have these roles; --columns NAME=ROLE changes one")
     for line in role_lines(columns):
         sys.stderr.write(f"  {line}\n")
 
 
 def kind_lines(columns: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Name and kind of each column that a model has learned from, and what it made of gaps and text."""
+    """Name and type of each column of a model, and how missing values and text are encoded."""
     return role_lines({"name": each["name"], "role": each["kind"], "reason": remark(each)} for each in columns)
 
 
 def remark(column: Mapping[str, Any]) -> str:
-    """What a model knows of a column."""
+    """How a model encodes a column."""
     if column["kind"] == "numeric":
         filled = f"missing values take {column['median']:.4g}" if column["n_missing"] else "no missing values"
         return f"{filled} and are flagged" if column["has_gaps"] else filled

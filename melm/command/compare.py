@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from melm.command.options import Commands
     from melm.remote import Client
 
-Compared = dict[str, Any]  # method, title, model, and either its card or the reason why there is none
+Compared = dict[str, Any]  # method, model, and either its card or the error
 
 
 def add(commands: Commands) -> None:
@@ -21,31 +21,33 @@ def add(commands: Commands) -> None:
         commands,
         "compare",
         run,
-        "fit several methods to the same rows, and lay their scores on held-out rows beside each other",
+        "fit several methods to the same rows, and compare their scores on held-out rows",
         "melm compare iris.csv --target species",
         "melm compare mdl_… --methods melm,lda,pca --url http://127.0.0.1:8000",
     )
     command.add_argument(
-        "table", metavar="FILE", help="a table, as of melm fit; with --url also the id of a dataset or a model"
+        "table", metavar="FILE", help="a table, as for melm fit; with --url also the id of a dataset or a model"
     )
     add_reading(command, help="the column of labels")
     add_columns(command)
-    command.add_argument("--methods", metavar="NAMES", help="separated by commas; by default those most in use; or all")
+    command.add_argument(
+        "--methods", metavar="NAMES", help="names separated by commas, or all; by default common methods"
+    )
     command.add_later(add_options)
     add_url(command, local=True)
     add_json(command)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Dimensions, seed and validation, alike for all methods."""
+    """Options for dimensions, seed and validation, which are the same for all methods."""
     from melm.command.fit_options import add_parameters, add_validation
 
-    add_parameters(command.add_argument_group("of every method that has it"), ("n_components", "seed"))
+    add_parameters(command.add_argument_group("parameters of all methods that have them"), ("n_components", "seed"))
     add_validation(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Fit all, and list them in the order in which they were asked for."""
+    """Fit all methods, and list them in the given order."""
     from melm.command.output import write_columns, write_json, write_line
 
     compared, page = compare_here(options) if options.url is None else compare_there(options)
@@ -61,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def compare_here(options: argparse.Namespace) -> tuple[list[Compared], None]:
-    """Fits on this machine. Their models are not kept: `melm fit --method` makes one again."""
+    """Fit on this machine. The models are not kept; `melm fit --method` makes one again."""
     from melm.command.failure import CommandError
     from melm.command.local_fit import fit_locally
     from melm.command.table_file import TableFile
@@ -79,7 +81,7 @@ def compare_here(options: argparse.Namespace) -> tuple[list[Compared], None]:
 
 
 def compare_there(options: argparse.Namespace) -> tuple[list[Compared], str | None]:
-    """Fits on a service, which are all submitted before the first is waited for."""
+    """Fit on a service. All fits are submitted before waiting for the first."""
     from melm.remote import Client, FitEnded, Invalid
 
     compared: list[Compared] = []
@@ -107,7 +109,7 @@ def compare_there(options: argparse.Namespace) -> tuple[list[Compared], str | No
 
 
 def dataset_id_of(client: Client, options: argparse.Namespace) -> str:
-    """The dataset that is named, that of a model, or a file that is sent."""
+    """The id of a dataset: the given one, that of a model, or that of an uploaded file."""
     from pathlib import Path
 
     from melm.command.failure import CommandError
@@ -125,7 +127,7 @@ def dataset_id_of(client: Client, options: argparse.Namespace) -> str:
 
 
 def asks_of(options: argparse.Namespace, n_classes: int) -> Iterator[dict[str, Any]]:
-    """A request for each method, with what it takes of the parameters that were given."""
+    """A request for each method, with those of the given parameters that it has."""
     from melm.command.failure import CommandError
     from melm.command.fit_options import NOT_OF_A_COMPARISON, ask_of, parameters
     from melm.methods import METHODS
@@ -134,17 +136,17 @@ def asks_of(options: argparse.Namespace, n_classes: int) -> Iterator[dict[str, A
     if options.methods not in (None, "all"):
         names = options.methods.split(",")
         if unknown := [name for name in names if name not in METHODS]:
-            raise CommandError(f"{unknown[0]!r} is no method; methods: {', '.join(METHODS)}")
+            raise CommandError(f"{unknown[0]!r} is not a method; methods: {', '.join(METHODS)}")
     for name in names:
         taken = {parameter for parameter, methods in parameters().items() if name in methods}
         given = {key: value for key, value in vars(options).items() if key not in parameters() or key in taken}
-        if name == "lda" and options.n_components is not None:  # which has one dimension fewer than there are classes
+        if name == "lda" and options.n_components is not None:  # it has fewer dimensions than classes
             given["n_components"] = min(options.n_components, n_classes - 1)
         yield ask_of(argparse.Namespace(**{**NOT_OF_A_COMPARISON, **given, "method": name}))
 
 
 def row_of(compared: Compared) -> tuple[object, ...]:
-    """A line for people."""
+    """The row of a method in the table."""
     from melm.command.output import text
 
     card = compared["card"]

@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
         commands,
         "completion",
         run,
-        "print a script by which a shell completes melm's commands and options",
+        "print a shell script that completes commands and options",
         'eval "$(melm completion bash)"',
     )
     command.add_argument("shell", choices=SHELLS)
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     top = parser()
     for action in actions_of(top):
         if action.metavar in FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]  # how shtab is told
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # the interface of shtab
         elif action.metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     write_line(shtab.complete(top, options.shell))

@@ -23,14 +23,14 @@ def add(commands: Commands) -> None:
         "melm delete champion --json",
     )
     command.add_argument(
-        "things", metavar="THING", nargs="+", help="a model's or a dataset's id; of an alias the name, its model stays"
+        "things", metavar="THING", nargs="+", help="id of a model or a dataset, or an alias (its model is kept)"
     )
     add_url(command, local=False)
     add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Delete one after the other, and say so."""
+    """Delete resources one by one, and print them."""
     from melm.command.output import write_json, write_line
     from melm.remote import Client
 
@@ -44,11 +44,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def delete(client: Client, thing: str) -> None:
-    """Delete what an id or an alias names."""
+    """Delete a resource by its id or alias."""
     from melm.command.failure import CommandError
 
     if thing.startswith("fit_"):
-        raise CommandError(f"{thing} is a fit: it goes by itself; melm cancel ends one that runs")
+        raise CommandError(f"{thing} is a fit: fits expire and cannot be deleted; melm cancel ends a running one")
     if thing.startswith("ds_"):
         client.datasets.delete(thing)
     elif thing.startswith("mdl_"):

@@ -1,4 +1,4 @@
-"""`melm download` and `melm upload`: a model's file, from a service and to one."""
+"""`melm download` and `melm upload`: the file of a model, from and to a service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add(commands: Commands) -> None:
         commands,
         "download",
         run_download,
-        "write a model of a service to a file, with which all commands work on this machine",
+        "write a model of a service to a file, which all commands on this machine can use",
         "melm download champion --output champion.npz",
     )
     download.add_argument("model", metavar="MODEL", help="a model's id or alias")
@@ -26,8 +26,8 @@ def add(commands: Commands) -> None:
         commands, "upload", run_upload, "bring a model's file to a service", "melm upload model.npz --alias champion"
     )
     upload.add_argument("model", metavar="MODEL", help="a model's file")
-    upload.add_argument("--name", metavar="TEXT", help="what to call it")
-    upload.add_argument("--alias", metavar="NAME", help="let this name stand for the model")
+    upload.add_argument("--name", metavar="TEXT", help="a name for the model")
+    upload.add_argument("--alias", metavar="NAME", help="an alias for the model")
     for command in (download, upload):
         add_url(command, local=False)
         add_json(command)
@@ -48,7 +48,7 @@ def run_download(options: argparse.Namespace) -> None:
 
 
 def run_upload(options: argparse.Namespace) -> None:
-    """Send the file, and say what the model is called there."""
+    """Upload the file, and print the id of the model."""
     from melm.command.output import write_facts, write_json
     from melm.remote import Client
 

@@ -1,4 +1,4 @@
-"""What people want to know of a model, a fit or a dataset, in a few lines."""
+"""Facts about a model, a fit or a dataset, in a few lines of text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
-    """Of a model, by its card."""
+    """The facts about a model, from its card."""
     data, in_sample, held_out = card["data"], card["in_sample"], card["validation"]
     shuffled, stability = card.get("permutation_test"), card.get("stability")
     verdict, ceiling = card["verdict"], card.get("ceiling")
@@ -39,27 +39,27 @@ def facts_of_model(id: str, card: dict[str, Any]) -> dict[str, object]:
 
 
 def describe_validation(held_out: dict[str, Any]) -> str:
-    """The balanced accuracy on rows that were not learned from, with its interval."""
+    """The balanced accuracy on held-out rows, with its interval."""
     low, high = held_out["interval"]
     return f"{held_out['balanced_accuracy']:.3f} balanced, {low:.3f} to {high:.3f} ({held_out['folds']} folds)"
 
 
 def describe_permutations(shuffled: dict[str, Any]) -> str:
-    """How often shuffled labels do as well as the true ones."""
+    """The p-values of the permutation test."""
     names = {"balanced_accuracy": "held-out accuracy", "divergence": "divergence"}
     found = {name: shuffled[f"p_value_of_{key}"] for key, name in names.items()}
     values = [f"{name} p = {p_value:.3g}" for name, p_value in found.items() if p_value is not None]
-    return f"{', '.join(values)} ({shuffled['permutations']} shuffles)"
+    return f"{', '.join(values)} ({shuffled['permutations']} permutations)"
 
 
 def describe_stability(stability: dict[str, Any]) -> str:
-    """How much of each direction is found again in rows drawn anew."""
+    """The stability of each direction over bootstrap samples."""
     cosines = [f"{each['median']:.2f} (at least {each['low']:.2f})" for each in stability["cosines"]]
-    return f"cosines {', '.join(cosines)} to the directions of {stability['bootstraps']} fits to rows drawn anew"
+    return f"cosines {', '.join(cosines)} to the directions of {stability['bootstraps']} fits to bootstrap samples"
 
 
 def facts_of_fit(record: FitRecord) -> dict[str, object]:
-    """Of a fit."""
+    """The facts about a fit."""
     progress = record.progress
     return {
         "fit": record.id,
@@ -76,7 +76,7 @@ def facts_of_fit(record: FitRecord) -> dict[str, object]:
 
 
 def facts_of_dataset(dataset: Dataset) -> dict[str, object]:
-    """Of a dataset."""
+    """The facts about a dataset."""
     return {
         "dataset": dataset.id,
         "name": dataset.name,
@@ -89,7 +89,7 @@ def facts_of_dataset(dataset: Dataset) -> dict[str, object]:
 
 
 def facts_of_reading(reading: dict[str, Any]) -> dict[str, object]:
-    """Of a table that is not stored."""
+    """The facts about a table that is not stored."""
     dialect, target = reading["dialect"] or {}, reading["target"]
     rows = f"{reading['n_rows']:,}" + ("" if reading["is_complete"] else " in the beginning of the file")
     others = ", ".join(each["name"] for each in reading["other_targets"])
@@ -108,7 +108,7 @@ def facts_of_reading(reading: dict[str, Any]) -> dict[str, object]:
 
 
 def problem_line(problem: dict[str, Any]) -> str:
-    """What is odd about a table, where, and which option settles it."""
+    """A problem of a table, its place, and the options that resolve it."""
     places = [] if problem["column"] is None else [f"column {problem['column']!r}"]
     if problem["lines"]:
         places.append(f"line {problem['lines'][0]}")

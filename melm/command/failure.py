@@ -1,4 +1,4 @@
-"""What a failed command says, in one line for each problem, and the exit code that it leaves."""
+"""Error messages of commands, one line for each problem, and exit codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXIT_CODES = """exit codes:
 
 
 class ExitCode(IntEnum):
-    """What scripts can tell apart."""
+    """The exit codes of all commands."""
 
     DONE = 0
     FAILED = 1
@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
 
 
 class CommandError(Exception):
-    """Why a command cannot be carried out, one problem a line."""
+    """An error of a command; its message has one line for each problem."""
 
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.WRONG_INPUT) -> None:
         super().__init__(message)
@@ -44,19 +44,19 @@ class CommandError(Exception):
 
 @dataclass
 class CommandResult:
-    """How a command ended."""
+    """The outcome of a command."""
 
     exit_code: ExitCode = ExitCode.DONE
 
 
 @contextmanager
 def explained() -> Iterator[CommandResult]:
-    """Turn what goes wrong inside into lines on standard error and an exit code."""
+    """Turn exceptions into lines on standard error and an exit code."""
     outcome = CommandResult()
     try:
         yield outcome
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough, as `head` does
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt as interrupt:
         outcome.exit_code = ExitCode.INTERRUPTED
@@ -70,12 +70,12 @@ def explained() -> Iterator[CommandResult]:
 
 
 def exit_code_of(error: Exception) -> ExitCode | None:
-    """The exit code of an error that was to be expected; None for a bug."""
+    """The exit code of an expected error; None for a bug."""
     if isinstance(error, CommandError):
         return error.exit_code
     if isinstance(error, MissingExtra) or (isinstance(error, OSError) and not isinstance(error, ConnectionError)):
         return ExitCode.WRONG_INPUT
-    if "melm.remote" not in sys.modules:  # nobody has asked a service, so the error is none of the client's
+    if "melm.remote" not in sys.modules:  # without the client the error cannot be one of the client
         return None
     from melm.remote import errors
 
@@ -90,7 +90,7 @@ def exit_code_of(error: Exception) -> ExitCode | None:
 
 
 def describe(error: Exception) -> str:
-    """What is wrong, one problem a line. A service may have said several at once."""
+    """The message of an error, with one line for each problem."""
     if "melm.remote" in sys.modules:
         from melm.remote import ResponseError
 
@@ -100,6 +100,6 @@ def describe(error: Exception) -> str:
 
 
 def say(message: str) -> None:
-    """One line on standard error for each of the message."""
+    """Print the lines of a message on standard error."""
     for line in message.splitlines():
         sys.stderr.write(f"melm: {printable(' '.join(line.split()))}\n")

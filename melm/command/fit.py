@@ -38,7 +38,7 @@ def add(commands: Commands) -> None:
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What is read out of the methods."""
+    """Add the options that are derived from the methods."""
     from melm.command.fit_options import add_method, add_request, add_validation
 
     add_method(command)
@@ -47,7 +47,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Fit here or there."""
+    """Fit on this machine or on a service."""
     from melm.command.column_roles import say_roles
     from melm.command.failure import CommandError, ExitCode
     from melm.command.fit_options import ask_of
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
         keep(options, fit_streamed(options, ask))
         return
     file = TableFile(options, labeled=True)
-    rows = file.training_rows()  # before a service is asked: what is wrong with a file is best said with its lines
+    rows = file.training_rows()  # before the upload, because local errors have line numbers
     if rows.columns is not None:
         say_roles([column.model_dump() for column in rows.columns])
     if options.url is None:
@@ -79,7 +79,7 @@ def fit_here(options: argparse.Namespace, rows: Upload, ask: dict[str, Any]) -> 
 
 
 def fit_streamed(options: argparse.Namespace, ask: dict[str, Any]) -> LocalModel:
-    """Fit on this machine to rows that stay in files."""
+    """Fit on this machine to rows that are not read into memory."""
     from melm.command.local_fit import fit_locally
     from melm.command.streamed_fit import open_streamed
 
@@ -87,7 +87,7 @@ def fit_streamed(options: argparse.Namespace, ask: dict[str, Any]) -> LocalModel
 
 
 def keep(options: argparse.Namespace, model: LocalModel) -> None:
-    """Write a model to its file, and say what it is worth."""
+    """Write a model to its file, and print its facts."""
     from melm.command.facts import facts_of_model
     from melm.command.output import write_bytes, write_facts, write_json
     from melm.evidence.verdict import with_verdict
@@ -103,7 +103,7 @@ def keep(options: argparse.Namespace, model: LocalModel) -> None:
 
 
 def fit_there(options: argparse.Namespace, file: TableFile, ask: dict[str, Any]) -> None:
-    """Submit the fit to a service, with the file as it is; follow it where that is asked for."""
+    """Upload the file to a service and submit the fit; with `--watch` follow it."""
     from melm.command.facts import facts_of_fit, facts_of_model
     from melm.command.output import write_facts, write_json
     from melm.remote import Client
@@ -126,7 +126,7 @@ def fit_there(options: argparse.Namespace, file: TableFile, ask: dict[str, Any])
 
 
 def submit(client: Client, dataset: Dataset, url: str, ask: dict[str, Any]) -> Fit:
-    """Submit the fit; Ctrl-C just then may come before or after the service has taken it, and says so."""
+    """Submit the fit. If it is interrupted, it is not known whether the service has accepted it."""
     try:
         return client.fits.submit(dataset, **ask)
     except KeyboardInterrupt:

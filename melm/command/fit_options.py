@@ -1,4 +1,4 @@
-"""Options of a fit, made of what the methods and the validation declare: names, defaults and texts stand there."""
+"""Options of a fit. Names, defaults and help texts come from the declarations of methods and validation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from melm.command.options import as_help
 from melm.methods import METHODS
 from service.schemas import DEFAULT_METHOD, VARIANTS, FitAsk, ValidationIn, params_of
 
-OF_THE_FIT = ("permute_labels", "name", "force")  # fields of the request that are options as they are
-OF_A_SERVICE = ("name", "metadata", "force")  # options that mean nothing on this machine
-NOT_OFFERED = {  # fields of the request that are no options, each with what is there instead
+OF_THE_FIT = ("permute_labels", "name", "force")  # fields of the request that are options
+OF_A_SERVICE = ("name", "metadata", "force")  # options that require --url
+NOT_OFFERED = {  # fields of the request without an option, with what replaces them
     "dataset_id": "the table",
     "data": "the table",
     "validation": "an option for each of its members",
@@ -23,13 +23,13 @@ NOT_OFFERED = {  # fields of the request that are no options, each with what is 
 }
 NOT_OF_A_COMPARISON: dict[str, Any] = {"name": None, "permute_labels": None, "force": None, "metadata": []}
 SHOWN_METHODS = 3
-KINDS = {"integer": "N", "number": "X", "array": "X,X", "string": "TEXT", "null": "none"}  # what a value looks like
+KINDS = {"integer": "N", "number": "X", "array": "X,X", "string": "TEXT", "null": "none"}  # placeholders by type
 Schema = Mapping[str, Any]
 
 
 @cache
 def parameters() -> dict[str, dict[str, Schema]]:
-    """Every parameter of every method: by its name, and by method, its JSON Schema."""
+    """The JSON Schemas of all parameters, by name and method."""
     found: dict[str, dict[str, Schema]] = {}
     for method in METHODS:
         for name, schema in params_of(method).model_json_schema()["properties"].items():
@@ -38,12 +38,12 @@ def parameters() -> dict[str, dict[str, Schema]]:
 
 
 def option_of(name: str) -> str:
-    """What an option for a parameter is called: `n_starts` is `--starts`."""
+    """The option of a parameter: `--starts` for `n_starts`."""
     return f"--{name.removeprefix('n_').replace('_', '-')}"
 
 
 def add_method(command: argparse.ArgumentParser) -> None:
-    """The method, and the parameters of all methods."""
+    """Add the options for the method and for the parameters of all methods."""
     group = command.add_argument_group("the method and its parameters")
     group.add_argument(
         "--method",
@@ -55,7 +55,7 @@ def add_method(command: argparse.ArgumentParser) -> None:
 
 
 def add_parameters(group: Any, names: Sequence[str]) -> None:
-    """Parameters of methods."""
+    """Add options for parameters of methods."""
     for name in names:
         schemas = parameters()[name]
         first = next(iter(schemas.values()))
@@ -63,28 +63,38 @@ def add_parameters(group: Any, names: Sequence[str]) -> None:
 
 
 def add_validation(command: argparse.ArgumentParser) -> None:
-    """How the fit is judged."""
+    """Add the options of the validation."""
     group = command.add_argument_group("the validation")
     for name, schema in ValidationIn.model_json_schema()["properties"].items():
         default = schema["default"] if name != "ceiling" else True
-        also = "; 0 does without validation" if name == "folds" else ""
+        also = "; 0 disables validation" if name == "folds" else ""
         text = f"{as_help(schema['description'])}{also} ({as_word(default)})"
         add_value(group, name, [{**schema, "default": default}], text)
 
 
 def add_request(command: argparse.ArgumentParser) -> None:
-    """What else a fit may be asked for."""
+    """Add the other options of a fit."""
     group = command.add_argument_group("the fit")
     properties = FitAsk.model_json_schema()["properties"]
     for name in OF_THE_FIT:
-        add_value(group, name, [properties[name]], as_help(properties[name].get("description", "What to call it.")))
+        add_value(
+            group,
+            name,
+            [properties[name]],
+            as_help(properties[name].get("description", "A name for the fit and its model.")),
+        )
     group.add_argument(
-        "--metadata", metavar="KEY=VALUE", type=pair, action="append", default=[], help="of your own; may be repeated"
+        "--metadata",
+        metavar="KEY=VALUE",
+        type=pair,
+        action="append",
+        default=[],
+        help="your own metadata; may be repeated",
     )
 
 
 def add_value(group: Any, name: str, schemas: list[Schema], text: str) -> None:
-    """An option for a value with these schemas, any of which may hold."""
+    """Add an option for a value that matches any of the schemas."""
     forms = [form for schema in schemas for form in forms_of(schema)]
     text = text.replace("%", "%%")
     if all(form.get("type") == "boolean" for form in forms):
@@ -96,13 +106,13 @@ def add_value(group: Any, name: str, schemas: list[Schema], text: str) -> None:
 
 
 def forms_of(schema: Schema) -> list[Schema]:
-    """The forms that a value may have; null is none of them where it is the default, which nobody needs to name."""
+    """The schemas of a value, without null if that is the default."""
     forms: list[Schema] = list(schema.get("anyOf", [schema]))
     return [form for form in forms if schema.get("default") is not None or form.get("type") != "null"]
 
 
 def metavar_of(forms: list[Schema]) -> str:
-    """What a value looks like."""
+    """The placeholder of an option's value."""
     words: dict[str, None] = {}
     for form in forms:
         kind = KINDS.get(form.get("type", ""))
@@ -112,7 +122,7 @@ def metavar_of(forms: list[Schema]) -> str:
 
 
 def reader_of(forms: list[Schema]) -> Callable[[str], Any]:
-    """What turns the text of an option into the value. Whether a method takes it is checked with the whole request."""
+    """A function that parses the text of an option. The value is checked later, with the whole request."""
     kinds = {form.get("type") for form in forms}
     if kinds == {"string"} and not any("enum" in form or "const" in form for form in forms):
         return str
@@ -124,12 +134,12 @@ def reader_of(forms: list[Schema]) -> Callable[[str], Any]:
             return [value(each) for each in text.split(",")]
         return value(text)
 
-    read.__name__ = "value"  # which argparse shows
+    read.__name__ = "value"  # the name in error messages of argparse
     return read
 
 
 class Nothing:
-    """The value null, which is not the same as an option that is not given."""
+    """The explicit value null, unlike None for an option that is not given."""
 
 
 NOTHING = Nothing()
@@ -153,7 +163,7 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def remark_on(schemas: Mapping[str, Schema]) -> str:
-    """Which methods have the parameter, where not all do, and its default."""
+    """The default of a parameter, and its methods, if there are few."""
     defaults = list(dict.fromkeys(as_word(schema["default"]) for schema in schemas.values()))
     said = [] if len(defaults) > 1 else [defaults[0]]
     if len(schemas) <= SHOWN_METHODS:
@@ -164,14 +174,14 @@ def remark_on(schemas: Mapping[str, Schema]) -> str:
 
 
 def as_word(given: Any) -> str:
-    """A default as it would be typed."""
+    """A default as it would be typed on the command line."""
     if isinstance(given, bool):
         return "yes" if given else "no"
     return "none" if given is None else f"{given:g}" if isinstance(given, float) else str(given)
 
 
 def ask_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The request for a fit, as the service takes it, without its data; checked as the service would check it."""
+    """The request for a fit without its data, in the form of the service, and checked as by the service."""
     if options.folds == 0 and (options.permutations or options.bootstraps):
         message = "--permutations and --bootstraps need --folds: they are part of the validation"
         raise CommandError(message, ExitCode.USAGE)
@@ -191,20 +201,20 @@ def ask_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def given(options: argparse.Namespace, names: Mapping[str, object]) -> dict[str, Any]:
-    """The values that were given."""
+    """The options that were given."""
     found = {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
     return {name: None if value is NOTHING else value for name, value in found.items()}
 
 
 def check(ask: Mapping[str, Any]) -> None:
-    """Raise an error with a line for each value that the method does not take."""
+    """Raise an error with a line for each value that the method refuses."""
     from pydantic import ValidationError
 
     from service.intake.wording import as_field_errors, did_you_mean
 
     variant = VARIANTS.get(ask["method"])
     if variant is None:
-        raise CommandError(f"{ask['method']!r} is no method; {did_you_mean(ask['method'], METHODS)}")
+        raise CommandError(f"{ask['method']!r} is not a method; {did_you_mean(ask['method'], METHODS)}")
     body = {**ask, "dataset_id": ""}
     try:
         variant.model_validate(body)
@@ -214,7 +224,7 @@ def check(ask: Mapping[str, Any]) -> None:
 
 
 def line(pointer: str, detail: str, method: str) -> str:
-    """A problem in words of the command line."""
+    """An error in terms of command-line options."""
     name = pointer.split("/")[2] if pointer.count("/") > 1 else pointer.removeprefix("/")
     last = pointer.rpartition("/")[2]
     if detail.endswith("is not known here"):

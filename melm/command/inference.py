@@ -29,9 +29,11 @@ def add(commands: Commands) -> None:
         "melm transform model.npz iris.csv --target species --output projected.npz",
         "cat iris.csv | melm transform model.npz - --target species | head",
     )
-    predict.add_argument("--probabilities", action="store_true", help="also the probability of each class")
+    predict.add_argument("--probabilities", action="store_true", help="add the probability of each class")
     predict.add_argument(
-        "--log-density", action="store_true", help="also how far a row is from all training data: low where it is far"
+        "--log-density",
+        action="store_true",
+        help="add the log density of each row: low far from all training data",
     )
     for command in (predict, transform):
         add_model(command)
@@ -64,7 +66,7 @@ def run_transform(options: argparse.Namespace) -> None:
 
 
 def answer(question: str, options: argparse.Namespace) -> None:
-    """Ask the model about the rows, and write what it says."""
+    """Apply the model to the rows, and write the result."""
     from melm.command.model_source import open_model
     from melm.command.output import media_type_of, write_bytes
     from melm.command.table_file import TableFile

@@ -17,18 +17,18 @@ def add(commands: Commands) -> None:
         commands,
         "inspect",
         run,
-        "say what would be read of a table, and what is odd about it",
+        "show how a table would be read, and which problems it has",
         "melm inspect iris.csv",
         "melm inspect iris.csv --target species --json",
     )
-    add_table(command, help="the column of labels; the likeliest is named where none is given")
+    add_table(command, help="the column of labels; by default the most likely one is shown")
     add_columns(command)
     add_url(command, local=True)
     add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Look at the file, here or there."""
+    """Inspect the file on this machine or on a service."""
     from melm.command.facts import facts_of_reading
     from melm.command.output import write_facts, write_json
     from melm.command.table_file import TableFile

@@ -1,4 +1,4 @@
-"""`melm keys`: the keys that a service asks for."""
+"""`melm keys`: the API keys of a service."""
 
 from __future__ import annotations
 
@@ -41,17 +41,22 @@ def add_create(actions: Commands) -> None:
         actions,
         "create",
         create,
-        "make a key and print it, this once",
+        "create a key and print it (it cannot be shown again)",
         "melm keys create laptop",
         "MELM_API_KEY=$(melm keys create batch --tenant acme --scope predict)",
     )
-    command.add_argument("name", metavar="NAME", help="what to call the key")
-    command.add_argument("--tenant", default="default", metavar="NAME", help="whose data it opens (%(default)s)")
+    command.add_argument("name", metavar="NAME", help="a name for the key")
+    command.add_argument(
+        "--tenant",
+        default="default",
+        metavar="NAME",
+        help="the tenant of the key (%(default)s)",
+    )
     command.add_argument(
         "--scope",
         choices=["predict", "fit", "admin"],
         default="fit",
-        help="ask models; also make and delete; also read metrics (%(default)s)",
+        help="use models; also create and delete; also read metrics (%(default)s)",
     )
     add_file(command)
 
@@ -68,12 +73,12 @@ def add_revoke(actions: Commands) -> None:
     command = add_command(
         actions, "revoke", revoke, "make a key worthless; the tenant's data stay", "melm keys revoke laptop"
     )
-    command.add_argument("name", metavar="NAME", help="what the key is called")
+    command.add_argument("name", metavar="NAME", help="the name of the key")
     add_file(command)
 
 
 def add_file(command: argparse.ArgumentParser) -> None:
-    """Where the keys are."""
+    """Add the option for the file of keys."""
     command.add_argument(
         "--file",
         type=Path,
@@ -84,12 +89,12 @@ def add_file(command: argparse.ArgumentParser) -> None:
 
 
 def default_file() -> Path:
-    """The file that a service started in the same surroundings reads."""
+    """The file that a service in the same environment reads."""
     return Path(os.environ.get("MELM_KEYS_FILE") or default_data_dir() / "keys")
 
 
 def create(options: argparse.Namespace) -> None:
-    """Print the key alone, so that a script can take it; what else is to be said goes to the person."""
+    """Print the key alone on standard output, for scripts; remarks go to standard error."""
     from melm.command.output import write_line
     from service.security.keys import Scope
     from service.security.keys_file import KeysFile
@@ -100,11 +105,11 @@ def create(options: argparse.Namespace) -> None:
     write_line(token)
     say(f"this is the only time the key is shown; its hash is kept in {options.file}")
     if is_first:
-        say("the file is new: a service that runs without keys asks for them once it is started again")
+        say("the file is new: restart a service that runs without keys, so that it requires them")
 
 
 def list_keys(options: argparse.Namespace) -> None:
-    """List them in the order in which they were made."""
+    """List the keys in the order of creation."""
     from melm.command.output import write_columns, write_json
     from service.security.keys_file import KeysFile
 
@@ -119,18 +124,18 @@ def list_keys(options: argparse.Namespace) -> None:
 
 
 def revoke(options: argparse.Namespace) -> None:
-    """Take a key out of the file."""
+    """Remove a key from the file."""
     from service.security.keys_file import KeysFile
 
     file = KeysFile(options.file)
     with explained():
         file.revoke(options.name)
-        say(f"{options.name} is revoked" + ("" if file.read() else "; no key is left, so the service lets nobody in"))
+        say(f"{options.name} is revoked" + ("" if file.read() else "; no key is left: all requests will be refused"))
 
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """A file or a name that cannot be used ends the command with a sentence."""
+    """Turn an invalid file or name into a CommandError."""
     check_extra("service", "melm keys")
     from worker.store.errors import SettingsError
 

@@ -1,4 +1,4 @@
-"""A fit on this machine: the plan that workers would run, run here."""
+"""A fit on this machine, which runs the same plan as workers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LAYOUT = "{desc} |{bar:24}| {percentage:3.0f}%{postfix}, {remaining} left"
 
 
 def fit_locally(data: Labeled, ask: Mapping[str, Any]) -> Model:
-    """The model that a service would make of the same rows for the same request, bit for bit."""
+    """Fit on this machine. The model is bit-identical to that of a service for the same request."""
     method = ask["method"]
     params = dict(ask["params"])
     budget = params.pop("time_budget_seconds", None)
@@ -58,7 +58,7 @@ def fit_locally(data: Labeled, ask: Mapping[str, Any]) -> Model:
 
 @contextmanager
 def progress() -> Iterator[Callable[[Stage, int], None]]:
-    """A function that shows how many units of a stage are done: a bar for people, where tqdm is installed."""
+    """A function that shows the units of a stage that are done, in a progress bar if tqdm is installed."""
     try:
         from tqdm import tqdm
     except ModuleNotFoundError:
@@ -75,7 +75,7 @@ def progress() -> Iterator[Callable[[Stage, int], None]]:
 
 
 def describe(stage: Stage, n_done: int) -> str:
-    """Where a stage is: its folds, as far as it has some, else its units."""
+    """The progress of a stage: in folds, if it has folds, else in units."""
     outermost = [unit.resamples[0] if unit.resamples else None for unit in stage.units]
     folds = list(dict.fromkeys(each for each in outermost if isinstance(each, Fold)))
     now = outermost[n_done]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LocalModel:
-    """A `ModelSource`; what only some commands need is imported by them."""
+    """A `ModelSource`; dependencies of single commands are imported by them."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -32,7 +32,7 @@ class LocalModel:
         self.id = path
 
     def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
-        """What the model says to `predict` or `transform` about the rows of a file."""
+        """The result of `predict` or `transform` for the rows of a file."""
         from service.intake.formats import NamedArrays
 
         rows = file.rows(self.model)
@@ -44,7 +44,7 @@ class LocalModel:
         return self._encode(answer, rows, media_type)
 
     def predict(self, file: TableFile, media_type: str, columns: Columns) -> bytes:
-        """Labels, and beside each what else is asked for."""
+        """Predicted labels, with the requested probabilities and densities."""
         from melm.command.model_source import beside
 
         rows = file.rows(self.model)
@@ -62,7 +62,7 @@ class LocalModel:
         return CODECS[media_type].encode(replace(with_remarks(answer, rows, self.model.id_name), is_raw=True))
 
     def score(self, file: TableFile) -> dict[str, Any]:
-        """How well the model does on labeled rows."""
+        """Scores of the model on labeled rows."""
         from service.inference import scoring
 
         rows, y = file.labeled_rows(self.model)
@@ -70,19 +70,19 @@ class LocalModel:
         return {"n_rows": len(y), "classes": self.model.classes.tolist(), **scoring.score(self.model, rows.X, y)}
 
     def plot(self) -> str:
-        """A drawing, as SVG."""
+        """The plot as SVG."""
         from service.pictures import plot
 
         return plot.draw(plot.describe(self.model, self.id))
 
     def plotted(self) -> dict[str, Any]:
-        """What it shows, as numbers."""
+        """The data of the plot."""
         from service.pictures import plot
 
         return plot.describe(self.model, self.id).model_dump(mode="json")
 
     def describe(self) -> dict[str, Any]:
-        """What a service would say of it."""
+        """The model as a dict, in the form of the service."""
         return self._out().model_dump(mode="json")
 
     def report(self) -> str:

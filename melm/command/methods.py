@@ -17,17 +17,17 @@ def add(commands: Commands) -> None:
         commands,
         "methods",
         run,
-        "list the methods by which a projection can be found, and what can be set about one",
+        "list the methods, or the parameters of one method",
         "melm methods",
         "melm methods lda",
     )
-    command.add_argument("method", metavar="NAME", nargs="?", help="a method, whose parameters are listed")
+    command.add_argument("method", metavar="NAME", nargs="?", help="list the parameters of this method")
     add_url(command, local=True)
     add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
-    """List them all, or the parameters of one."""
+    """List all methods, or the parameters of one."""
     from melm.command.failure import CommandError, ExitCode
     from melm.command.fit_options import as_word, option_of
     from melm.command.output import write_columns, write_facts, write_json
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     found = next((each for each in methods if each["name"] == options.method), None)
     if found is None:
         names = ", ".join(each["name"] for each in methods)
-        raise CommandError(f"{options.method!r} is no method; methods: {names}", ExitCode.NOT_FOUND)
+        raise CommandError(f"{options.method!r} is not a method; methods: {names}", ExitCode.NOT_FOUND)
     if options.json:
         write_json(found)
         return
@@ -52,14 +52,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def methods_here() -> list[dict[str, Any]]:
-    """The methods of this machine, as a service lists them."""
+    """The methods on this machine, in the form of the service."""
     from service.methods import all_methods
 
     return [method.model_dump(mode="json") for method in all_methods().data]
 
 
 def methods_there(url: str) -> list[dict[str, Any]]:
-    """Those of a service."""
+    """The methods of a service."""
     from dataclasses import asdict
 
     from melm.remote import Client

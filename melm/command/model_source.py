@@ -1,4 +1,4 @@
-"""A model that commands can ask: in a file on this machine, or on a service."""
+"""The interface of commands to a model, in a file or on a service."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Columns:
-    """What stands beside each predicted label."""
+    """The columns to add to predicted labels."""
 
     probabilities: bool
     log_density: bool
 
 
 class ModelSource(Protocol):
-    """What commands ask of a model, wherever it is."""
+    """A model, in a file or on a service."""
 
     id: str
 
     def describe(self) -> dict[str, Any]:
-        """What it says of itself."""
+        """The model as a dict."""
 
     def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
-        """What the model says to `predict` or `transform` about the rows of a file."""
+        """The result of `predict` or `transform` for the rows of a file."""
 
     def predict(self, file: TableFile, media_type: str, columns: Columns) -> bytes:
-        """Labels, and beside each what else is asked for."""
+        """Predicted labels, with the requested probabilities and densities."""
 
     def score(self, file: TableFile) -> dict[str, Any]:
-        """How well the model does on labeled rows."""
+        """Scores of the model on labeled rows."""
 
     def plot(self) -> str:
-        """A drawing, as SVG."""
+        """The plot as SVG."""
 
     def plotted(self) -> dict[str, Any]:
-        """What it shows, as numbers."""
+        """The data of the plot."""
 
     def report(self) -> str:
         """The card as an HTML document."""
 
 
 def say_warnings(warnings: Sequence[str]) -> None:
-    """What is worth knowing and no reason to stop, on standard error."""
+    """Print warnings on standard error."""
     for warning in warnings:
         say(warning)
 
@@ -73,7 +73,7 @@ def beside(
 
 
 def open_model(options: argparse.Namespace) -> ModelSource:
-    """The model that `options` name."""
+    """The model that the options name."""
     if options.url is None:
         from melm.command.local_model import LocalModel
 

@@ -1,4 +1,4 @@
-"""What the parsers of several subcommands share."""
+"""Options that several subcommands share."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ Run: TypeAlias = Callable[[argparse.Namespace], None]
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Examples keep their lines, and names stand beside what they mean."""
+    """Keeps the lines of examples, and aligns options and help texts."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28, width=100)
-        self._action_max_length = 14  # argparse forgets the indent of subcommands when it looks for the widest
+        self._action_max_length = 14  # argparse ignores the indent of subcommands when it computes the width
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that may add some options only when it is chosen: it takes time to load what they are read from."""
+    """A parser that adds some options only when it is used, because their definitions are slow to import."""
 
     _later: Callable[[argparse.ArgumentParser], None] | None = None
 
     def add_later(self, add: Callable[[argparse.ArgumentParser], None]) -> None:
-        """Let `add` add options as soon as this command is chosen, or all options are listed."""
+        """Call `add` when this command is used, or when all options are listed."""
         self._later = add
 
     def fill(self) -> None:
-        """Add them."""
+        """Add the options of `add_later`."""
         later, self._later = self._later, None
         if later is not None:
             later(self)
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]  # as argparse calls it
-        """Parse, with all options."""
+        """Parse with all options."""
         self.fill()
         return super().parse_known_args(args, namespace)
 
@@ -59,25 +59,25 @@ def add_command(commands: Commands, name: str, run: Run, purpose: str, *examples
 
 
 def as_help(text: str, *more: str) -> str:
-    """A sentence in the form that help texts have."""
+    """A sentence in the form of help texts."""
     return "; ".join([f"{text[0].lower()}{text[1:].rstrip('.')}", *more])
 
 
 def add_url(command: argparse.ArgumentParser, *, local: bool) -> None:
-    """Where the work is done; `local` commands do without a service."""
+    """Add `--url`; with `local` the default is this machine."""
     if local:
-        command.add_argument("--url", metavar="URL", help="let the service at this address do it")
+        command.add_argument("--url", metavar="URL", help="use the service at this address instead of this machine")
     else:
-        command.add_argument("--url", metavar="URL", default=DEFAULT_URL, help="the service (%(default)s)")
+        command.add_argument("--url", metavar="URL", default=DEFAULT_URL, help="the service's address (%(default)s)")
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
-    """For scripts."""
+    """Add `--json`."""
     command.add_argument("--json", action="store_true", help="write JSON, for scripts")
 
 
 def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
-    """A table, and which of its columns holds labels."""
+    """Add the table and its target."""
     command.add_argument(
         "table",
         metavar="FILE",
@@ -87,9 +87,9 @@ def add_table(command: argparse.ArgumentParser, **target: Any) -> None:
 
 
 def add_reading(command: argparse.ArgumentParser, **target: Any) -> None:
-    """How a table is read; the texts are those of all front ends."""
+    """Add the options for reading a table, with the texts that all front ends share."""
     command.add_argument("--target", metavar="COLUMN", **target)
-    written = command.add_argument_group("how a file is written, where that is not found out")
+    written = command.add_argument_group("the format of a file, if it is not detected correctly")
     for name, metavar in (("delimiter", "CHAR"), ("decimal", "CHAR"), ("encoding", "NAME"), ("sheet", "NAME")):
         written.add_argument(f"--{name}", metavar=metavar, help=as_help(TEXTS[name]))
     written.add_argument(
@@ -102,7 +102,7 @@ def add_reading(command: argparse.ArgumentParser, **target: Any) -> None:
 
 
 def add_columns(command: argparse.ArgumentParser) -> None:
-    """Roles of columns, where the proposed ones are not right, and what becomes of rows."""
+    """Add the options for roles of columns and for the treatment of rows."""
     command.add_argument(
         "--columns",
         metavar="NAME=ROLE",
@@ -131,5 +131,5 @@ def column_role(given: str) -> tuple[str, str]:
 
 
 def add_model(command: argparse.ArgumentParser) -> None:
-    """A model, here or on a service."""
+    """Add the model, in a file or on a service."""
     command.add_argument("model", metavar="MODEL", help="a model's file; with --url a model's id or alias")

@@ -1,4 +1,4 @@
-"""What commands read and write: files, arrays as CSV, npz or JSON, facts as lines or JSON, lists as columns or JSON."""
+"""Input and output of commands: files, arrays as CSV, npz or JSON, facts as lines or JSON, lists as columns or JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STANDARD = "-"
 
 
 def media_type_of(output: str, *, as_json: bool) -> str:
-    """The format of an answer, by the file's name; on standard output CSV or JSON."""
+    """The format of the output, by the name of the file; on standard output CSV or JSON."""
     if output == STANDARD:
         return "application/json" if as_json else "text/csv"
     if (suffix := Path(output).suffix.lower()) in FORMATS:
@@ -39,7 +39,7 @@ def write_bytes(content: bytes, output: str) -> None:
     if output == STANDARD and sys.stdout.isatty():
         sys.stdout.write(printable(content.decode(errors="replace").replace("\r\n", "\n")))
         return
-    if output == STANDARD:  # a program reads it
+    if output == STANDARD:  # read by a program
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return
@@ -55,7 +55,7 @@ def write_json(value: Any) -> None:
 
 
 def write_facts(facts: Mapping[str, object]) -> None:
-    """One fact a line, or several where there is more to say; what is not known is left out."""
+    """Print facts, one per line; a value may have several lines. Facts that are None are left out."""
     width = max(map(len, facts))
     for name, value in facts.items():
         if value is not None:
@@ -63,7 +63,7 @@ def write_facts(facts: Mapping[str, object]) -> None:
 
 
 def write_columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Rows under a header, each column as wide as its widest value."""
+    """Print rows with a header, in aligned columns."""
     table = [header, *([one_line(text(value)) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
@@ -71,12 +71,12 @@ def write_columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> No
 
 
 def write_line(line: str) -> None:
-    """A line on standard output."""
+    """Print a line on standard output."""
     sys.stdout.write(f"{printable(line)}\n")
 
 
 def text(value: object) -> str:
-    """A value for people."""
+    """A value as readable text."""
     if value is None:
         return "-"
     if isinstance(value, datetime):
@@ -85,5 +85,5 @@ def text(value: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """What JSON does not know: times, and records of the client."""
+    """Convert times and records of the client for JSON."""
     return value.isoformat() if isinstance(value, datetime) else asdict(value)

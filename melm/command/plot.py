@@ -12,7 +12,7 @@ from melm.extras import check_extra
 if TYPE_CHECKING:
     from melm.command.options import Commands
 
-PIXELS_PER_UNIT = 2.0  # sharp on screens of today
+PIXELS_PER_UNIT = 2.0  # sharp on high-resolution screens
 
 
 def add(commands: Commands) -> None:
@@ -37,7 +37,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the drawing; as JSON, what it shows."""
+    """Write the plot; with `--json` its data."""
     from melm.command.failure import CommandError
     from melm.command.model_source import open_model
     from melm.command.output import STANDARD, write_bytes, write_json
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def as_png(svg: str) -> bytes:
-    """The same drawing in pixels."""
+    """The plot as PNG."""
     check_extra("service", "a picture in pixels")
     from resvg_py import svg_to_bytes
 

@@ -1,4 +1,4 @@
-"""What mends a file, as options of the command line that can be typed."""
+"""Fixes for problems of a file, as command-line options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from melm.tables.problem import Fix
 
 
 def as_options(fixes: Iterable[Fix]) -> list[str]:
-    """Options that would settle a problem, each with its purpose."""
+    """Options that would resolve a problem, each with its purpose."""
     return [f"{as_option(fix.parameter, fix.value)} {fix.purpose}".rstrip() for fix in fixes]
 
 

@@ -30,7 +30,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write it; as JSON, what the model says of itself."""
+    """Write the report; with `--json` the model as a dict."""
     from melm.command.model_source import open_model
     from melm.command.output import write_bytes, write_json, write_line
 

@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Let it go on from what is done, and say how it stands."""
+    """Continue a fit from its results, and print its status."""
     from melm.command.output import write_json, write_line
     from melm.remote import Client
 

@@ -17,16 +17,21 @@ def add(commands: Commands) -> None:
         commands,
         "rows",
         run,
-        "get rows of a dataset back from a service",
+        "download the rows of a dataset from a service",
         "melm rows ds_… > table.csv",
         "melm rows ds_… --row 0 --row 17 --json",
     )
     command.add_argument("dataset", metavar="DATASET", help="a dataset's id")
     command.add_argument(
-        "--row", metavar="N", type=int, action="append", default=[], help="only this one, from 0; may be repeated"
+        "--row",
+        metavar="N",
+        type=int,
+        action="append",
+        default=[],
+        help="only this row number, from 0; may be repeated",
     )
     command.add_argument(
-        "--id", metavar="TEXT", action="append", default=[], help="only the row of this id; may be repeated"
+        "--id", metavar="TEXT", action="append", default=[], help="only the row with this id; may be repeated"
     )
     command.add_argument("--output", metavar="FILE", default="-", help="a .csv file; - is standard output")
     add_url(command, local=False)
@@ -34,7 +39,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write them as CSV, in which text stays as it is; or as JSON, column by column."""
+    """Write rows as CSV with unchanged text, or as JSON by columns."""
     import csv
     import io
 

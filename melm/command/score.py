@@ -27,7 +27,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Say how well the model does."""
+    """Print the scores of a model."""
     from melm.command.model_source import open_model
     from melm.command.output import text, write_columns, write_facts, write_json
     from melm.command.table_file import TableFile

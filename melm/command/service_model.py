@@ -23,13 +23,13 @@ class ServiceModel:
         self.id: str = self._model.describe()["id"]
 
     def answer(self, question: str, file: TableFile, media_type: str) -> bytes:
-        """What the model says to `predict` or `transform` about the rows of a file."""
+        """The result of `predict` or `transform` for the rows of a file."""
         answer = self._ask(question, file, media_type)
         say_warnings(answer.warnings)
         return answer.content
 
     def predict(self, file: TableFile, media_type: str, columns: Columns) -> bytes:
-        """Labels, and beside each what else is asked for."""
+        """Predicted labels, with the requested probabilities and densities."""
         from service.intake.formats import CODECS
 
         labels = self._ask("predict", file, NPZ)
@@ -51,26 +51,26 @@ class ServiceModel:
         return CODECS[media_type].encode(replace(answer, is_raw=True, warnings=tuple(labels.warnings)))
 
     def _id_name(self) -> str:
-        """The column that says what a row is called: the one that a row may have and need not."""
+        """The column of ids: the only optional one."""
         schema = self._model.schema()
         return str(next(name for name in schema["properties"] if name not in schema["required"]))
 
     def score(self, file: TableFile) -> dict[str, Any]:
-        """How well the model does on labeled rows."""
+        """Scores of the model on labeled rows."""
         scores: dict[str, Any] = json.loads(self._ask("score", file, "application/json").content)
         say_warnings(scores.get("warnings") or ())
         return scores
 
     def plot(self) -> str:
-        """A drawing, as SVG."""
+        """The plot as SVG."""
         return self._model.plot()
 
     def plotted(self) -> dict[str, Any]:
-        """What it shows, as numbers."""
+        """The data of the plot."""
         return self._model.plotted()
 
     def describe(self) -> dict[str, Any]:
-        """What it says of itself."""
+        """The model as a dict."""
         return self._model.describe()
 
     def report(self) -> str:
@@ -88,6 +88,6 @@ class ServiceModel:
 
 
 def written(file: TableFile) -> dict[str, Any]:
-    """How the file is written, as far as that was said."""
+    """The given options for reading the file."""
     options = {name: getattr(file.written, name) for name in ("target", "delimiter", "decimal", "encoding", "sheet")}
     return {**options, "missing_values": list(file.written.missing_values)}

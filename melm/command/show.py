@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
         "melm show model.npz",
         "melm show champion --json",
     )
-    command.add_argument("thing", metavar="MODEL", help="a model's file; or the id or alias of a thing on a service")
+    command.add_argument("thing", metavar="MODEL", help="a model's file; or an id or alias on a service")
     add_url(command, local=False)
     add_json(command)
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def find(options: argparse.Namespace) -> tuple[Any, dict[str, object]]:
-    """What is known of a thing: all of it, and what people want to know."""
+    """A resource as a dict, and its facts."""
     from melm.command.facts import facts_of_dataset, facts_of_fit, facts_of_model
 
     if Path(options.thing).is_file():

@@ -1,4 +1,4 @@
-"""`melm fit` on rows that need not fit into memory: a folder of files, or one file that is large."""
+"""`melm fit` on rows that may be larger than memory: a folder of files, or one large file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from melm.command.failure import CommandError, ExitCode
 from melm.extras import check_extra
 
-LARGE_BYTES = 2**30  # smaller tables are read whole, with all that the command can do about their columns
+LARGE_BYTES = 2**30  # smaller tables are read into memory, with all options for columns
 NOT_STREAMED = ("sheet", "encoding", "missing_values", "drop_missing", "day_first")
 
 
 def is_streamed(options: argparse.Namespace) -> bool:
-    """Is the table a folder, or a large file whose rows can be read some at a time?"""
+    """Whether the table is a folder, or a large file in a format that can be streamed."""
     path = Path(options.table)
     return path.is_dir() or (
         path.suffix in (".csv", ".parquet") and path.is_file() and path.stat().st_size > LARGE_BYTES
@@ -23,7 +23,7 @@ def is_streamed(options: argparse.Namespace) -> bool:
 
 
 def open_streamed(options: argparse.Namespace, seed: int) -> Any:
-    """The rows, copied as plain numbers to a temporary folder; a bar shows how many have passed."""
+    """The rows, copied as plain numbers to a temporary folder, with a progress bar."""
     check_extra("tables", f"melm fit {options.table}")
     from melm.data import row_files
     from melm.data.labeled_blocks import LabeledBlocks
@@ -53,7 +53,7 @@ def open_streamed(options: argparse.Namespace, seed: int) -> Any:
 
 
 class Passes:
-    """A bar for the passes over the rows, where tqdm is installed and a person looks on."""
+    """A progress bar for the passes over the rows, if tqdm is installed and the output is a terminal."""
 
     def __init__(self) -> None:
         self._n_passes = self._n_rows = 0
@@ -65,7 +65,7 @@ class Passes:
         self._bar = tqdm(desc="reading", unit=" rows", unit_scale=True, leave=False, disable=None, file=sys.stderr)
 
     def __call__(self, n_rows: int | None) -> None:
-        """So many rows more have passed, or all of them: the first pass tells how many there are."""
+        """Count more rows, or the end of a pass; the first pass finds the number of rows."""
         self._n_rows += n_rows or 0
         if self._bar is None:
             return

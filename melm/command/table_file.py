@@ -1,4 +1,4 @@
-"""Tables in files: CSV, npz and Parquet, told apart by their first bytes. All that the command reads comes this way."""
+"""Tables in files, whose format is detected by their first bytes. All commands read tables by this module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from melm.tables.files import HEAD_BYTES, format_of
 from melm.tables.options import ReadOptions
 from melm.typing import AnyArray
 
-check_extra("tables", "a table in a file")  # before the imports below, which would fail without a word about the extra
+check_extra("tables", "a table in a file")  # before the imports below, whose errors would not mention the extra
 
 # ruff: noqa: E402
 from service.errors import FieldError, Invalid, Malformed
@@ -33,7 +33,7 @@ ROW_OPTIONS = ("missing", "drop_missing", "unlabeled", "rare_classes", "day_firs
 
 
 class TableFile:
-    """A table in a file, and what is wrong with it in words that name file, row and column."""
+    """A table in a file. Its errors name file, row and column."""
 
     def __init__(self, options: argparse.Namespace, *, labeled: bool = False) -> None:
         path: str = options.table
@@ -56,7 +56,7 @@ class TableFile:
 
     @property
     def options(self) -> TableOptions:
-        """What was said of the file, as the client takes it."""
+        """The given options, in the form of the client."""
         from melm.remote.datasets import TableOptions
 
         given = {name: getattr(self.written, name) for name in TableOptions.__annotations__}
@@ -64,18 +64,18 @@ class TableFile:
 
     @property
     def media_type(self) -> str:
-        """What the file is."""
+        """The media type of the file."""
         return self._codec.media_type
 
     def training_rows(self) -> Upload:
-        """Labeled rows from which something can be learned."""
+        """Labeled rows, checked for training."""
         try:
             return read_upload(self._codec, self.content, UNLIMITED, self.written)
         except (Invalid, Malformed) as error:
             raise self._explain(error) from None
 
     def inspect(self, url: str | None) -> dict[str, Any]:
-        """What would be read, here or by a service, as the service says it."""
+        """How the table would be read, in the form of the service."""
         if url is None:
             return inspect_here(self._codec, self.content, self.written)
         from melm.remote import Client
@@ -93,7 +93,7 @@ class TableFile:
             raise self._explain(error) from None
 
     def labeled_rows(self, model: Model) -> tuple[ModelRows, AnyArray]:
-        """Rows on which a model can be scored, and their labels."""
+        """Rows for a model, and their labels."""
         from service.intake.inspection import check_known_labels
 
         rows = self.rows(model)
@@ -103,7 +103,7 @@ class TableFile:
             raise self._explain(error) from None
 
     def explain(self, problems: Sequence[FieldError]) -> CommandError:
-        """All that is wrong with the file, one problem a line."""
+        """An error with one line for each problem of the file."""
         return CommandError("\n".join(f"{self.name}: {self._describe(problem)}" for problem in problems))
 
     def _explain(self, error: Invalid | Malformed) -> CommandError:
@@ -111,7 +111,7 @@ class TableFile:
         return self.explain(problems)
 
     def _describe(self, problem: FieldError) -> str:
-        """What is wrong, and the option that would mend it."""
+        """A problem, and the options that would resolve it."""
         return "; ".join([problem.detail, *as_options(problem.fixes), *([problem.advice] if problem.advice else [])])
 
 
@@ -125,5 +125,5 @@ def inspect_here(codec: Codec, content: bytes, options: ReadOptions) -> dict[str
 
 
 def codec_of(content: bytes) -> Codec:
-    """What reads a file that begins like this; CSV where nothing says otherwise."""
+    """The codec for a file with this beginning; CSV by default."""
     return CODECS[format_of(content[:HEAD_BYTES]).media_type]

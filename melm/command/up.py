@@ -32,7 +32,11 @@ def add(commands: Commands) -> None:
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="worker processes (%(default)s)"
     )
     up.add_argument(
-        "--data-dir", type=Path, default=default_data_dir(), metavar="DIR", help="where data stay (%(default)s)"
+        "--data-dir",
+        type=Path,
+        default=default_data_dir(),
+        metavar="DIR",
+        help="directory of all data (%(default)s)",
     )
     up.add_argument(
         "--redis-url",
@@ -44,19 +48,19 @@ def add(commands: Commands) -> None:
 
 
 def default_data_dir() -> Path:
-    """Where programs of this user keep their data."""
+    """The default data directory of this user."""
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "melm"
 
 
 def keys_file(data_dir: Path) -> Path | None:
-    """The file of keys: the one that is named, else the one beside the data, where somebody has made one."""
+    """The file of keys: that of the settings, else the one in the data directory, if it exists."""
     if named := os.environ.get("MELM_KEYS_FILE"):
         return Path(named)
     return found if (found := data_dir / "keys").exists() else None
 
 
 def run(options: argparse.Namespace) -> None:
-    """Stay until told to stop."""
+    """Run until a signal asks to stop."""
     check_extra("service", "melm up")
     from service.operation.supervisor import Deployment
     from service.operation.supervisor import run as run_all

@@ -1,6 +1,6 @@
-"""The service from Python: `RemoteMELM` is the estimator whose work is done there, `Client` is for everything else.
+"""The Python client of the service: `RemoteMELM` is an estimator that is fitted there, `Client` is for everything else.
 
-Needs httpx2 and NumPy; scikit-learn is loaded by `RemoteMELM` only.
+Requires httpx2 and NumPy; only `RemoteMELM` imports scikit-learn.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from melm.extras import check_extra
 
-check_extra("client", "melm.remote")  # before the imports below, which would fail without a word about the extra
+check_extra("client", "melm.remote")  # before the imports below, whose errors would not mention the extra
 
 # ruff: noqa: E402
 from melm.remote.client import Client

@@ -1,4 +1,4 @@
-"""Arrays on their way: NumPy's own formats, no pickle."""
+"""Arrays in requests and responses: NumPy's npy and npz, without pickle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LABEL_TYPES = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_, "U"
 
 
 def as_rows(X: Any) -> Matrix:
-    """Numbers as the service takes them: float32 stays, everything else becomes float64; a sparse matrix as CSR."""
+    """Numbers for the service: float32 is kept, other types become float64; a sparse matrix becomes CSR."""
     if is_sparse(X):
         return canonical(X if X.dtype == np.float32 else X.astype(np.float64))
     rows = np.asarray(X)
@@ -29,7 +29,7 @@ def as_rows(X: Any) -> Matrix:
 
 
 def as_labels(y: npt.ArrayLike) -> AnyArray:
-    """Labels as the service takes them: all text, all whole numbers, all numbers or all booleans."""
+    """Labels for the service: all strings, all integers, all numbers or all booleans."""
     labels = np.asarray(y)
     if labels.dtype == object:
         kinds = {type(label) for label in labels.tolist()}
@@ -43,7 +43,7 @@ def as_labels(y: npt.ArrayLike) -> AnyArray:
 
 
 def names_of(X: object) -> list[str] | None:
-    """The column names of a data frame whose columns have names; None for everything else."""
+    """The column names of a data frame; None for everything else."""
     of_arrow: Any = getattr(X, "column_names", None)
     names = list(getattr(X, "columns", ()) if of_arrow is None else of_arrow)
     return names if names and all(isinstance(name, str) for name in names) else None
@@ -57,7 +57,7 @@ def write_npy(values: AnyArray) -> bytes:
 
 
 def write_rows(X: Matrix, **others: AnyArray) -> tuple[bytes, str]:
-    """Rows of `as_rows` as npy, or as npz where they are sparse or come with more; and which of the two it is."""
+    """Rows as npy, or as npz if they are sparse or there are other arrays; also returns the media type."""
     if is_sparse(X):
         return write_npz(**arrays_of(X), **others), NPZ
     return (write_npz(X=X, **others), NPZ) if others else (write_npy(X), NPY)

@@ -1,4 +1,4 @@
-"""The client: everything the service can do, from Python."""
+"""The client of the HTTP service."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SHOWN_FITS = 5
 
 
 class Client(Displayed):
-    """A service at an address.
+    """A client of a service.
 
     Parameters
     ----------
     url : str
-        Such as "http://127.0.0.1:8000".
+        The address of the service, such as "http://127.0.0.1:8000".
     api_key : str or None
-        Where the service asks for one; None takes the variable MELM_API_KEY, if it is set.
+        The key, if the service requires one; None reads the environment variable MELM_API_KEY.
     patience_seconds : float
-        How long an outage of the service is sat out, by asking again, before it becomes an error.
+        How long requests are retried during an outage of the service before an error is raised.
 
     Examples
     --------
@@ -59,15 +59,15 @@ class Client(Displayed):
 
     @property
     def url(self) -> str:
-        """The address of the service, which a browser shows as its page."""
+        """The address of the service; its page in a browser."""
         return self._connection.url
 
     def methods(self) -> list[MethodRecord]:
-        """The methods that a fit can use, with their parameters: names, texts, defaults and what they accept."""
+        """The methods that a fit can use, with their parameters: names, descriptions, defaults and accepted values."""
         return [MethodRecord.of(document) for document in self._connection.get("/v1/methods")["data"]]
 
     def inspect(self, rows: RowsLike | str | bytes, **options: Unpack[TableOptions]) -> Reading:
-        """What would be read of a table; `client.datasets.inspect` has the options."""
+        """How a table would be read, without storing it; see `client.datasets.inspect`."""
         return self.datasets.inspect(rows, **options)
 
     def __enter__(self) -> Self:
@@ -79,5 +79,5 @@ class Client(Displayed):
         self.close()
 
     def close(self) -> None:
-        """Close the sockets."""
+        """Close all connections."""
         self._connection.close()

@@ -1,4 +1,4 @@
-"""One HTTP connection to the service, which asks again where asking again can help."""
+"""The HTTP connection to the service, which retries failed requests."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ import httpx2
 from melm.remote.errors import Conflict, RemoteError, ResponseError, Unavailable, Unreachable
 
 KEY_VARIABLE = "MELM_API_KEY"
-PATIENCE_SECONDS = 90.0  # longer than the service remembers a request that it was killed in
-FIRST_PATIENCE_SECONDS = 3.0  # before the first answer ever, a wrong address is likelier than an outage
+PATIENCE_SECONDS = 90.0  # longer than the service keeps the idempotency key of an interrupted request in flight
+FIRST_PATIENCE_SECONDS = 3.0  # before the first response, a wrong address is more likely than an outage
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
 ANSWER_SECONDS = 60.0
 WORTH_ANOTHER_TRY = {408, 429, 502, 503, 504}
-INTERNAL_ERROR_TRIES = 3  # a bug of the service seldom goes away
+INTERNAL_ERROR_TRIES = 3  # a retry rarely helps against a bug of the service
 
 
 class HttpConnection:
-    """Sends requests; knows address, key and patience."""
+    """Sends requests, with retries and exponential backoff."""
 
     def __init__(self, url: str, api_key: str | None = None, patience_seconds: float = PATIENCE_SECONDS) -> None:
         key = api_key or os.environ.get(KEY_VARIABLE)
@@ -38,7 +38,7 @@ class HttpConnection:
         self._answered = False
 
     def close(self) -> None:
-        """Close the sockets."""
+        """Close all connections."""
         self._http.close()
 
     def get(self, path: str, **parameters: str | int | None) -> Any:
@@ -65,7 +65,7 @@ class HttpConnection:
         patience_seconds: float | None = None,
         **options: Any,
     ) -> httpx2.Response:
-        """The answer to a request. All tries carry one Idempotency-Key, so that what they ask for is done once."""
+        """Send a request and return the response. All retries have the same Idempotency-Key, so it is executed once."""
         patience = self._patience_seconds if patience_seconds is None else patience_seconds
         key = {"Idempotency-Key": uuid4().hex} if method == "POST" else {}
         began_at, tries = time.monotonic(), 0
@@ -82,7 +82,7 @@ class HttpConnection:
 
     @contextmanager
     def stream(self, path: str, *, headers: Mapping[str, str], silence_seconds: float) -> Iterator[httpx2.Response]:
-        """An answer whose body is read as it comes, and that may not be silent for longer."""
+        """A streamed response, with a timeout for the time between two pieces."""
         response = self.send("GET", path, headers=headers, stream=True, timeout=timeout(silence_seconds))
         try:
             yield response
@@ -105,19 +105,19 @@ class HttpConnection:
 
 
 def timeout(answer_seconds: float) -> httpx2.Timeout:
-    """How long the parts of a request may take."""
+    """The timeouts of a request."""
     return httpx2.Timeout(connect=5.0, read=answer_seconds, write=60.0, pool=60.0)
 
 
 def pause_before_try(error: RemoteError, tries: int) -> float | None:
-    """How long to wait before asking again; None where it would not help."""
+    """How long to wait before a retry; None if a retry would not help."""
     if isinstance(error, ResponseError):
         in_flight = isinstance(error, Conflict) and error.retry_after_seconds is not None
         internal = isinstance(error, Unavailable) and error.status == 500 and tries < INTERNAL_ERROR_TRIES
         if not (error.status in WORTH_ANOTHER_TRY or in_flight or internal):
             return None
         if error.status == 429 and error.retry_after_seconds is None:
-            return None  # a quota of what does not go away by itself
+            return None  # a quota is reached, which waiting does not change
         if error.retry_after_seconds is not None:
             return error.retry_after_seconds * random.uniform(1.0, 1.25)  # noqa: S311 (no secret)
     longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (tries - 1))

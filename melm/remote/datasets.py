@@ -70,7 +70,7 @@ class TableOptions(TypedDict, total=False):
 
 
 def as_query(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as the service takes them; what is not given is left out."""
+    """Options as query parameters, without those that are not given."""
     query: dict[str, Any] = {}
     for name, value in options.items():
         if value is None or (isinstance(value, Mapping | Sequence) and not len(value)):
@@ -104,10 +104,11 @@ class Datasets:
     ) -> Dataset:
         """Store labeled rows. A matrix that the service already has is recognized by its hash and not sent again.
 
-        A sparse matrix of SciPy is a matrix like any other, and is never filled.
+        A SciPy sparse matrix is accepted, and is never converted to a dense one.
 
         Lists of dictionaries, and data frames with text, categories, dates or missing values, are tables: their labels
-        are `y` or the column `target`, and they take the options of `TableOptions`. A data frame with options is one.
+        are `y` or the column `target`, and they accept the options of `TableOptions`. A data frame that is passed with
+        options is read as a table, too.
         """
         if y is not None and options.get("target") is not None:
             raise ValueError("Labels are either y or the column target.")
@@ -127,14 +128,14 @@ class Datasets:
     def upload_file(
         self, file: str | PathLike[str] | bytes, *, name: str | None = None, **options: Unpack[TableOptions]
     ) -> Dataset:
-        """Store a table as it is found: CSV, Excel, Parquet, an Arrow stream or npz, as its first bytes tell.
+        """Store a table in a file: CSV, Excel, Parquet, an Arrow stream or npz. Its first bytes determine the format.
 
-        A file is read while it is sent. The dataset's `columns` shows the roles of all columns with reasons.
+        The file is streamed. The attribute `columns` of the dataset has the roles of all columns, with reasons.
         """
         return self.send(file_body(file), name, **options)
 
     def inspect(self, rows: RowsLike | str | bytes, **options: Unpack[TableOptions]) -> Reading:
-        """What `upload` or `upload_file` with the same options would read; of a large CSV file its beginning tells."""
+        """How `upload` or `upload_file` would read a table. Of a large CSV file only the beginning is read."""
         body = table_body(rows)
         if body is None:
             raise ValueError("A matrix is taken as it is: there is nothing to inspect.")
@@ -147,7 +148,7 @@ class Datasets:
     def rows(
         self, dataset: Dataset | str, *, rows: Sequence[int] = (), ids: Sequence[str] = ()
     ) -> dict[str, list[Label | None]]:
-        """The rows of a dataset as they were uploaded, column by column; only those of some numbers or ids, if given.
+        """The rows of a dataset as they were uploaded, column by column; `rows` (numbers) and `ids` select some.
 
         `pandas.DataFrame(client.datasets.rows(dataset))` is the table.
         """
@@ -160,7 +161,7 @@ class Datasets:
     def pages(
         self, dataset: Dataset | str, *, rows: Sequence[int] = (), ids: Sequence[str] = ()
     ) -> Iterator[dict[str, Any]]:
-        """The same page by page, as the service gives them: row numbers, and columns with their roles."""
+        """The same page by page, in the form of the service: row numbers, and columns with their roles."""
         path = f"/v1/datasets/{dataset if isinstance(dataset, str) else dataset.id}/rows"
         offset: int | None = 0
         while offset is not None:

@@ -1,4 +1,4 @@
-"""What notebooks and consoles show of a thing on a service: whether it holds, a picture, its size, how to go on."""
+"""The display of remote objects in notebooks and consoles: verdict, picture, size, and next steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN_CLASSES = 10
 
 @dataclass(frozen=True)
 class Summary:
-    """A thing in a few lines."""
+    """A summary of a remote object."""
 
     title: str
     lines: Sequence[str] = ()
@@ -30,7 +30,7 @@ class Summary:
     warnings: Sequence[str] = field(default_factory=tuple)
 
     def as_text(self) -> str:
-        """For consoles."""
+        """The summary as text, for consoles."""
         lines = [self.title, *([self.strong] if self.strong else []), *self.lines]
         if self.rows:
             table = [[str(cell) for cell in row] for row in (self.header, *self.rows)]
@@ -41,7 +41,7 @@ class Summary:
         return "\n".join(map(printable, lines))
 
     def as_html(self, picture: str | None = None) -> str:
-        """For notebooks; the picture, as SVG, keeps its styles and names to itself."""
+        """The summary as HTML, for notebooks. The SVG is isolated, so its styles and ids do not conflict."""
         parts = [f"<p>{escape(self.title)}</p>"]
         if self.strong:
             parts.insert(0, f"<p><b>{escape(self.strong)}</b></p>")
@@ -64,14 +64,14 @@ class Summary:
 
 
 class Displayed:
-    """Shown by notebooks, by IPython and by print. Where the service is away, it is what its repr says."""
+    """Base class of objects with a summary. If the service is unavailable, the `repr` is shown instead."""
 
     @abstractmethod
     def _summary(self) -> Summary:
-        """The thing in a few lines; may ask the service."""
+        """The summary; may send requests to the service."""
 
     def _picture(self) -> str | None:
-        """A drawing as SVG, where there is one."""
+        """A picture as SVG, if there is one."""
         return None
 
     def __str__(self) -> str:
@@ -81,11 +81,11 @@ class Displayed:
             return f"{self!r}: {error}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython calls for a console."""
+        """Called by IPython in a console."""
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        """What notebooks call."""
+        """Called by notebooks."""
         try:
             return self._summary().as_html(self._picture())
         except RemoteError as error:
@@ -93,7 +93,7 @@ class Displayed:
 
 
 def printable(line: str) -> str:
-    """A line in which no name of others commands a terminal."""
+    """A line without control characters, which names may contain."""
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
 
 

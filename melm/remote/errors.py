@@ -1,28 +1,28 @@
-"""What can go wrong between a client and the service.
+"""The errors of the client.
 
 Exception
 └── RemoteError
-    ├── Unreachable (ConnectionError)        no answer, however often the service was asked
-    ├── TimedOut (TimeoutError)              the caller's own limit for a wait is over; the fit goes on
+    ├── Unreachable (ConnectionError)        no response, after all retries
+    ├── TimedOut (TimeoutError)              the timeout of the caller has passed; the fit continues
     ├── FitEnded                             a fit ended without a model
     │   ├── FitFailed
     │   └── FitCanceled
-    └── ResponseError                        the service said no, in a problem document (RFC 9457)
+    └── ResponseError                        the service has refused the request (RFC 9457)
         ├── Malformed (ValueError)           400
         ├── Unauthenticated                  401
         ├── Forbidden                        403
         ├── NotFound (LookupError)           404
-        │   └── Gone                         410: it was there, and expired or was deleted
+        │   └── Gone                         410: expired or deleted
         ├── Conflict                         409
         ├── PreconditionFailed               412
         ├── TooLarge (ValueError)            413
-        ├── Invalid (ValueError)             422, with everything that is wrong in `errors`
+        ├── Invalid (ValueError)             422, with all errors in `errors`
         ├── TooManyRequests                  429
         └── Unavailable                      5xx
 KeyboardInterrupt
-└── Interrupted                              Ctrl-C during a wait; says what has become of the fit
+└── Interrupted                              Ctrl-C during a wait; says whether the fit was canceled
 UserWarning
-└── RowsWarning                              what a model made no use of in rows, or had not seen
+└── RowsWarning                              input that a model ignored, and unseen categories
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from melm.tables.problem import Fix
 
 
 class RemoteError(Exception):
-    """The base of every error that the client raises."""
+    """The base class of all errors of the client."""
 
 
 class Unreachable(RemoteError, ConnectionError):
-    """The service did not answer."""
+    """The service did not respond."""
 
 
 class TimedOut(RemoteError, TimeoutError):
-    """The fit did not end within the time that the caller gave it; it goes on."""
+    """The fit did not end within the timeout of the caller; it continues."""
 
 
 class RowsWarning(UserWarning):
-    """What a model made no use of in the rows that it was asked about, or had not seen."""
+    """A model ignored a part of its input, or the input has categories that it had not seen in training."""
 
 
 class FitEnded(RemoteError):
@@ -60,7 +60,7 @@ class FitEnded(RemoteError):
         self.fit_id = fit_id
 
     def __reduce__(self) -> tuple[type[FitEnded], tuple[str, str]]:
-        """Errors cross processes: grid searches raise them in workers of their own."""
+        """Support pickle: grid searches raise errors in worker processes."""
         return type(self), (self.fit_id, str(self))
 
 
@@ -73,7 +73,7 @@ class FitCanceled(FitEnded):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a wait. `canceled` says whether the fit was ended with it, or goes on."""
+    """Ctrl-C during a wait. `canceled` says whether the fit was canceled or continues."""
 
     def __init__(self, fit_id: str, message: str, *, canceled: bool) -> None:
         super().__init__(message)
@@ -83,20 +83,20 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class FieldError:
-    """One thing that is wrong with a request: where (JSON Pointer), what, and how to mend it."""
+    """One error in a request: its place (JSON Pointer), what is wrong, and how to correct it."""
 
     pointer: str
     detail: str
     fix: str | None = None
-    fixes: tuple[Fix, ...] = ()  # what `fix` says, as parameters with values,
-    advice: str | None = None  # and what no parameter settles
+    fixes: tuple[Fix, ...] = ()  # parameters with values that would resolve it
+    advice: str | None = None  # what to do, if no parameter resolves it
 
     def __str__(self) -> str:
         return f"{self.detail} ({self.fix})" if self.fix else self.detail
 
 
 class ResponseError(RemoteError):
-    """The service did not do what it was asked for."""
+    """The service responded with an error."""
 
     kinds: ClassVar[dict[int, type[ResponseError]]] = {}
 
@@ -123,14 +123,14 @@ class ResponseError(RemoteError):
         super().__init__("; ".join(map(str, self.errors)) or self.detail or f"{status} {self.title}")
 
     def __reduce__(self) -> tuple[type[ResponseError], tuple[Any, ...]]:
-        """As above."""
+        """Support pickle."""
         errors = [asdict(error) for error in self.errors]
         document = {"title": self.title, "detail": self.detail, "request_id": self.request_id, "errors": errors}
         return type(self), (self.status, document, self.retry_after_seconds)
 
     @classmethod
     def of(cls, response: httpx2.Response) -> ResponseError:
-        """The problem that an answer tells of, whether or not it is a problem document."""
+        """The error of a response, whether or not it is a problem document."""
         try:
             document = response.json()
         except ValueError:
@@ -146,47 +146,47 @@ class Malformed(ResponseError, ValueError, status=400):
 
 
 class Unauthenticated(ResponseError, status=401):
-    """No key, or one that is not known."""
+    """No key, or an unknown one."""
 
 
 class Forbidden(ResponseError, status=403):
-    """The key has not the scope that the call needs."""
+    """The key lacks the scope that the request needs."""
 
 
 class NotFound(ResponseError, LookupError, status=404):
-    """There is no such thing."""
+    """The resource does not exist."""
 
 
 class Conflict(ResponseError, status=409):
-    """The state of the thing does not allow the request."""
+    """The state of the resource does not allow the request."""
 
 
 class Gone(NotFound, status=410):
-    """It was there, and has expired or was deleted."""
+    """The resource has expired or was deleted."""
 
 
 class PreconditionFailed(ResponseError, status=412):
-    """Somebody else has changed it meanwhile."""
+    """Another client has changed the resource."""
 
 
 class TooLarge(ResponseError, ValueError, status=413):
-    """The body is larger than the service takes."""
+    """The request body exceeds the size limit."""
 
 
 class Invalid(ResponseError, ValueError, status=422):
-    """The request can be read and not be carried out; `errors` lists everything that is wrong."""
+    """The request is well-formed but invalid; `errors` has all errors."""
 
 
 class TooManyRequests(ResponseError, status=429):
-    """The service takes no more for now."""
+    """A rate limit or quota is exceeded."""
 
 
 class Unavailable(ResponseError):
-    """The service has a problem of its own."""
+    """The service failed or is unavailable."""
 
 
 def retry_after(response: httpx2.Response) -> float | None:
-    """How long the service asks to be left alone, in seconds; its other form, a date, is not used by it."""
+    """The Retry-After of a response in seconds. The service never sends a date."""
     try:
         return max(0.0, float(response.headers["Retry-After"]))
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""RemoteMELM: the estimator whose work is done by a service."""
+"""RemoteMELM: an estimator that is fitted on a service."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ from melm.typing import AnyArray, Matrix
 
 
 class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """`melm.MELM`, fitted and asked on a service.
+    """`melm.MELM`, fitted and applied on a service.
 
-    Works in pipelines, grid searches and `clone` as any estimator. A dataset that the service has is not sent again,
-    and a fit that it has made before is not made again. Ctrl-C during `fit` cancels the fit on the service.
+    Works in pipelines, grid searches and `clone` like any estimator. A dataset that the service already has is not sent
+    again, and the result of an equal earlier fit is reused. Ctrl-C during `fit` cancels the fit on the service.
 
     Parameters
     ----------
     url : str
-        The service's address.
+        The address of the service.
     api_key : str or None, default=None
-        None takes the variable MELM_API_KEY, which keeps the key out of what is printed and pickled.
+        The key of the service. None reads the environment variable MELM_API_KEY, which keeps the key out of `repr` and
+        pickles.
     n_components, gamma, n_starts, covariance, regularization, objective, ridge
     select_start_by, priors, max_iterations, tolerance, random_state
-        As of `melm.MELM`. How the work is spread and computed (`n_jobs`, `race`, `form`) is the service's business.
+        As in `melm.MELM`. The service decides how the work is parallelized and computed (`n_jobs`, `race`, `form`).
     columns : "auto", mapping or None, default="auto"
-        What becomes of data frames of pandas, polars or Arrow. "auto" sends a frame that holds more than numbers as it
-        is: the service finds out the roles of its columns, fills missing values in and encodes text, categories and
-        dates inside each fold. A mapping from names, or patterns such as `q*`, to roles does so with every frame:
-        numeric, categorical, time, id, group, weight, info or ignore. None takes numbers only.
+        How data frames of pandas, polars or Arrow are read. "auto" sends a frame with other values than numbers
+        unchanged: the service infers the roles of its columns, imputes missing values and encodes text, categories and
+        dates inside each fold. A mapping from names, or patterns such as `q*`, to roles does so for every frame; roles
+        are numeric, categorical, time, id, group, weight, info or ignore. None accepts only numbers.
 
     Attributes
     ----------
@@ -50,13 +51,13 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
     gamma_ : float
     classes_ : ndarray of shape (n_classes,)
     fit_id_, model_id_ : str
-        Where the fit and the model are on the service: `Client(url).models[model_id_]`.
+        The ids of fit and model on the service: `Client(url).models[model_id_]`.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, where X has column names
+    feature_names_in_ : ndarray of str, if X has column names
     columns_ : dict of str to str, or None
-        Where a data frame was read as a table: the role of each column.
+        The role of each column, if a data frame was read as a table.
     features_ : ndarray of str of shape (n_encoded_features,)
-        What the rows of `projection_` stand for.
+        The names of the features, which are the rows of `projection_`.
 
     Examples
     --------
@@ -100,10 +101,10 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         self.random_state = random_state
 
     columns_: dict[str, str] | None
-    _used: list[str] | None  # columns of data frames that the model uses; None where it was fitted to a matrix
+    _used: list[str] | None  # columns of data frames that the model uses; None if it was fitted to a matrix
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Have the service find the projection of X that separates the classes of y, and their densities in it."""
+        """Fit the projection that separates the classes, and their densities in it, on the service."""
         is_table = self._is_table(X)
         dataset, labels = self._upload_table(X, y) if is_table else self._upload_matrix(X, y)
         client = connect(self.url, self.api_key)
@@ -138,7 +139,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         return self._model.predict_proba(rows)
 
     def log_density(self, X: Any) -> AnyArray:
-        """Log density of all classes together at each row: low where a row is far from all training data."""
+        """Log density of each row under all classes together; it is low far from all training data."""
         rows = self._check(X)
         return self._model.log_density(rows)
 
@@ -156,7 +157,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         return tags
 
     def _is_table(self, X: Any) -> bool:
-        """Whether X is a data frame that goes to the service as it is."""
+        """Whether X is a data frame that is sent unchanged."""
         if self.columns is None or names_of(X) is None:
             return False
         return isinstance(self.columns, Mapping) or not is_matrix(X)
@@ -195,7 +196,7 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
         return rows
 
     def _params(self) -> dict[str, Any]:
-        """The parameters as the service takes them: plain values, and a seed."""
+        """The parameters for the service: plain values, and a seed."""
         given = {name: plain(value) for name, value in self.get_params(deep=False).items()}
         seed = given.pop("random_state")
         if not isinstance(seed, int):
@@ -206,12 +207,12 @@ class RemoteMELM(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMi
 
 @lru_cache(maxsize=8)
 def connect(url: str, api_key: str | None) -> Client:
-    """One client for all estimators of an address, so that they share its connections and can be pickled."""
+    """A client that all estimators with this address share. It is not an attribute, so that they can be pickled."""
     return Client(url, api_key)
 
 
 def with_columns(frame: Any, names: Sequence[str]) -> Any:
-    """The columns of a data frame that a model uses, as far as it has them; the service names those that it has not."""
+    """The columns of a data frame that a model uses. The service reports those that are missing."""
     from narwhals.stable.v2 import from_native
 
     found = from_native(frame, eager_only=True)
@@ -219,16 +220,16 @@ def with_columns(frame: Any, names: Sequence[str]) -> Any:
 
 
 def roles_of(dataset: Dataset) -> dict[str, str]:
-    """The role of each column that was sent with a name of its own; the labels came beside them."""
+    """The role of each column but the target."""
     return {each["name"]: each["role"] for each in dataset.columns or () if each["role"] != "target"}
 
 
 def features_of(model: Mapping[str, Any]) -> AnyArray:
-    """The names of what the rows of a projection stand for."""
+    """The names of the features of a projection."""
     names = model["feature_names"] or [f"x{j}" for j in range(len(model["projection"]))]
     return np.array(names, dtype=object)
 
 
 def plain(value: Any) -> Any:
-    """A NumPy value as a Python value; everything else as it is."""
+    """A NumPy value as a Python value; other values unchanged."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value

@@ -19,7 +19,7 @@ SERVICE_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Fit(Displayed):
-    """A handle on one fit. `record` is how it stood when the service was last asked."""
+    """A handle on a fit. `record` is its state at the last request."""
 
     def __init__(self, connection: HttpConnection, record: FitRecord) -> None:
         self._connection = connection
@@ -50,29 +50,29 @@ class Fit(Displayed):
 
     @property
     def id(self) -> str:
-        """The fit's id: `client.fits.attach(id)` comes back to it from anywhere."""
+        """The id of the fit, for `client.fits.attach(id)`."""
         return self.record.id
 
     @property
     def page(self) -> str:
-        """Where a browser shows the fit."""
+        """The URL of the fit's page."""
         return page_of(self._connection, "fits", self.id)
 
     @property
     def status(self) -> Status:
-        """queued, running, succeeded, failed or canceled."""
+        """The status: queued, running, succeeded, failed or canceled."""
         return self.record.status
 
     @property
     def model(self) -> Model:
-        """The model that the fit left behind."""
+        """The model of the fit; raises `FitEnded` if there is none."""
         if self.record.model_id is not None:
             return Model(self._connection, self.record.model_id)
         message = self.record.error["message"] if self.record.error else f"{self.id} is {self.status}, without a model."
         raise (FitCanceled if self.status == "canceled" else FitFailed)(self.id, message)
 
     def refresh(self) -> Fit:
-        """Ask how the fit stands now."""
+        """Update `record` from the service."""
         self.record, _ = look(self._connection, self.id)
         return self
 
@@ -83,17 +83,17 @@ class Fit(Displayed):
         progress: bool | None = None,
         on_interrupt: OnInterrupt = "detach",
     ) -> Model:
-        """Wait for the fit's end, whatever happens to the service meanwhile, and return its model.
+        """Wait until the fit has ended, also through outages of the service, and return its model.
 
         Parameters
         ----------
         timeout_seconds : float or None
-            Raise `TimedOut` after this time; the fit goes on.
+            Raise `TimedOut` after this time; the fit continues.
         progress : bool or None
-            Show a bar. None shows it in terminals and notebooks only.
+            Show a progress bar. None shows it only in terminals and notebooks.
         on_interrupt : {"detach", "cancel", "keep_best"}
-            What Ctrl-C does: let the fit go on, cancel it, or end it early and return the best model so far.
-            The first two raise `Interrupted`, which says what was done.
+            What Ctrl-C does: let the fit continue, cancel it, or end it early and return the best model so far.
+            The first two raise `Interrupted`.
         """
         try:
             self._follow(timeout_seconds, progress)
@@ -103,28 +103,28 @@ class Fit(Displayed):
         return self.model
 
     def events(self, after: str = "0") -> Iterator[Event]:
-        """What has happened since the event with the id `after`, and what happens, until the fit has ended."""
+        """Iterate over the events after the one with the id `after`, until the fit has ended."""
         return follow_events(self._connection, self.id, after)
 
     def preview(self) -> dict[str, Any] | None:
-        """Where the best start so far places some of the rows; None where there is none yet."""
+        """Some rows in the projection of the best start so far; None if no start is done yet."""
         response = self._connection.send("GET", f"/v1/fits/{self.id}/preview")
         return response.json() if response.content else None
 
     def cancel(self, *, keep_best: bool = False) -> Fit:
-        """Stop the fit within seconds; `keep_best` ends it as succeeded with the best start so far, if there is one."""
+        """Cancel the fit. With `keep_best` it succeeds with the best start so far, if one is done."""
         path, parameters = f"/v1/fits/{self.id}/cancel", {"keep_best": str(keep_best).lower()}
         self.record = FitRecord.of(self._connection.send("POST", path, params=parameters).json())
         return self
 
     def retry(self) -> Fit:
-        """Go on with a fit that failed or was canceled, from the starts that are done."""
+        """Continue a failed or canceled fit from the starts that are done."""
         try:
             self._connection.send("POST", f"/v1/fits/{self.id}/retry")
         except Conflict:
             if not self.refresh().record.is_active:
                 raise
-            # It goes on already: somebody was faster, or the answer to an earlier try was lost.
+            # It is already active: another client was faster, or the response to an earlier try was lost.
         return self.refresh()
 
     def _follow(self, timeout_seconds: float | None, progress: bool | None) -> None:
@@ -137,14 +137,14 @@ class Fit(Displayed):
                 show(record)
 
     def _interrupt(self, on_interrupt: OnInterrupt) -> None:
-        """Do what was asked for at Ctrl-C, and say so; returns only where the best model is to be waited for."""
-        goes_on = f"{self.id} goes on; client.fits.attach({self.id!r}) comes back to it."
+        """Handle Ctrl-C as requested; returns only for "keep_best"."""
+        goes_on = f"{self.id} continues; client.fits.attach({self.id!r}) returns a handle on it."
         if on_interrupt == "detach":
             raise Interrupted(self.id, goes_on, canceled=False) from None
         try:
             self.cancel(keep_best=on_interrupt == "keep_best")
         except RemoteError as error:
-            message = f"{self.id} could not be canceled ({error}); it may go on."
+            message = f"{self.id} could not be canceled ({error}); it may continue."
             raise Interrupted(self.id, message, canceled=False) from error
         if on_interrupt == "cancel":
             raise Interrupted(self.id, f"{self.id} was canceled.", canceled=True) from None
@@ -160,7 +160,7 @@ class Fits:
         return self.list()
 
     def list(self, *, status: Status | None = None, name: str | None = None) -> Iterator[Fit]:
-        """Fits of a status or a name, newest first."""
+        """Fits, newest first; `status` and `name` filter them."""
         for document in self._connection.pages("/v1/fits", status=status, name=name):
             yield Fit(self._connection, FitRecord.of(document))
 
@@ -176,24 +176,24 @@ class Fits:
         permute_labels: int | None = None,
         force: bool = False,
     ) -> Fit:
-        """Submit a fit. An equal one that has succeeded before is the answer at once, unless `force` is set.
+        """Submit a fit. An equal fit that has succeeded before is returned instead, unless `force` is set.
 
         Parameters
         ----------
         dataset : Dataset or str
             The dataset or its id.
         params : mapping or None
-            The method's parameters; what is not given is the method's default.
+            The parameters of the method; others have its defaults.
         validation : mapping or None
-            `{"folds": 5, "repeats": 1}` is the service's default; None switches validation off.
+            `{"folds": 5, "repeats": 1}` is the service's default; None disables validation.
         name : str or None
-            What to call the fit and its model.
+            A name for the fit and its model.
         metadata : mapping or None
-            Texts of your own, kept with the fit and its model.
+            Your own key-value pairs, stored with the fit and its model.
         permute_labels : int or None
-            Permute the labels by this seed first: a picture of chance to lay beside the real one.
+            Permute the labels with this seed before the fit, to compare it with a fit to the true labels.
         force : bool
-            Fit even when an equal fit has succeeded before.
+            Run the fit even if an equal fit has succeeded before.
         """
         body = {
             "dataset_id": dataset if isinstance(dataset, str) else dataset.id,
@@ -208,5 +208,5 @@ class Fits:
         return Fit(self._connection, FitRecord.of(self._connection.send("POST", "/v1/fits", json=body).json()))
 
     def attach(self, fit_id: str) -> Fit:
-        """A handle on a fit that was submitted earlier, by whomever."""
+        """A handle on a fit that was submitted earlier, also by another client."""
         return Fit(self._connection, look(self._connection, fit_id)[0])

@@ -1,4 +1,4 @@
-"""Following a fit: by its stream of events, else by long polls, else by polls as often as the service likes."""
+"""Follows a fit: by its event stream, else by long polling, else by polling at the pace of Retry-After."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from melm.remote.connection import HttpConnection, timeout
 from melm.remote.errors import TimedOut, Unavailable, Unreachable, retry_after
 from melm.remote.records import Event, FitRecord
 
-SILENCE_SECONDS = 25.0  # the service says something every 15: beyond this, something in between holds the stream back
-BARREN_STREAMS = 3  # streams in a row that ended early and without an event: something in between cuts them
+SILENCE_SECONDS = 25.0  # the heartbeat comes every 15 s: after this time a proxy must be buffering the stream
+BARREN_STREAMS = 3  # streams in a row that ended early and without an event: a proxy must be closing them
 LONG_POLL_SECONDS = 20
 WATCH_SECONDS = 1
 
@@ -25,18 +25,18 @@ Way: TypeAlias = Callable[[HttpConnection, str, float], Iterator[Look]]  # to fo
 
 
 class WayClosed(Exception):
-    """Something between client and service does not let this way of following through."""
+    """A proxy between client and service does not support this way of following."""
 
 
 def follow(
     connection: HttpConnection, fit_id: str, timeout_seconds: float | None = None, *, is_watched: bool = False
 ) -> Iterator[FitRecord]:
-    """The fit again and again until it has ended. Outages are sat out; a way that is closed leads to the next.
+    """Yield the fit repeatedly until it has ended. Outages are retried; if one way fails, the next is used.
 
-    Where somebody watches, it is looked at every second: while evidence is gathered, long times pass without an event.
+    With `is_watched` the fit is polled every second, because there are few events while evidence is gathered.
     """
     deadline = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
-    # A stream cannot be left at a given time, because reading from it waits for the next word of the service.
+    # Streams are not used with a timeout, because reading from one blocks until the next event.
     ways: tuple[Way, ...] = (by_stream, by_long_poll, by_poll)
     if is_watched:
         ways = (partial(by_long_poll, longest_seconds=WATCH_SECONDS), by_poll)
@@ -70,7 +70,7 @@ def follow_events(connection: HttpConnection, fit_id: str, after: str) -> Iterat
 
 
 def by_stream(connection: HttpConnection, fit_id: str, deadline: float) -> Iterator[Look]:
-    """A look whenever something has happened. What happened before the last look was seen by it."""
+    """Request the fit after each event, unless the event is older than the last request."""
     looked_at, clocks_apart = -math.inf, math.inf
     for event in stream(connection, fit_id, after="0"):
         clocks_apart = min(clocks_apart, time.time() - event.at.timestamp())  # and the quickest way of an event here
@@ -83,7 +83,7 @@ def by_stream(connection: HttpConnection, fit_id: str, deadline: float) -> Itera
 def by_long_poll(
     connection: HttpConnection, fit_id: str, deadline: float, longest_seconds: float = LONG_POLL_SECONDS
 ) -> Iterator[Look]:
-    """Looks that the service answers when the fit has ended, or after some time."""
+    """Long polling: the service responds when the fit has ended, or after some time."""
     while True:
         seconds = math.ceil(min(max(deadline - time.monotonic(), 0), longest_seconds))
         try:
@@ -93,7 +93,7 @@ def by_long_poll(
 
 
 def by_poll(connection: HttpConnection, fit_id: str, deadline: float) -> Iterator[Look]:
-    """Looks as often as the service asks for."""
+    """Polling at the pace of Retry-After."""
     while True:
         record, pause = look(connection, fit_id)
         yield record, pause
@@ -101,7 +101,7 @@ def by_poll(connection: HttpConnection, fit_id: str, deadline: float) -> Iterato
 
 
 def look(connection: HttpConnection, fit_id: str, wait_seconds: int = 0, patience_seconds: float | None = None) -> Look:
-    """The fit as it stands; with `wait_seconds`, as it stands when it has ended or that time is over."""
+    """Request the fit; with `wait_seconds` the response comes when it has ended or that time has passed."""
     response = connection.send(
         "GET",
         f"/v1/fits/{fit_id}",
@@ -113,7 +113,7 @@ def look(connection: HttpConnection, fit_id: str, wait_seconds: int = 0, patienc
 
 
 def stream(connection: HttpConnection, fit_id: str, after: str) -> Iterator[Event]:
-    """Events as the service sends them. A stream that breaks is resumed; it ends when the fit has ended."""
+    """Events from the stream, until the fit has ended. A broken stream is resumed."""
     barren = 0
     while barren < BARREN_STREAMS:
         barren += 1
@@ -143,7 +143,7 @@ def open_stream(connection: HttpConnection, fit_id: str, after: str) -> Iterator
 
 
 def list_events(connection: HttpConnection, fit_id: str, after: str) -> Iterator[Event]:
-    """The events that have happened so far."""
+    """The events so far, by polling."""
     while events := connection.get(f"/v1/fits/{fit_id}/events", after=after)["data"]:
         yield from map(Event.of, events)
         after = events[-1]["id"]

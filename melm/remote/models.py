@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """What a model says about rows, and what it made no use of or had not seen."""
+    """The response of a model to rows, with warnings about them."""
 
     content: bytes
     warnings: list[str]
 
 
 class Model(Displayed):
-    """A handle on one model, by its id or an alias. An alias may come to stand for another model at any time."""
+    """A handle on a model, by its id or an alias. An alias may be moved to another model at any time."""
 
     def __init__(self, connection: HttpConnection, id: str, record: ModelRecord | None = None) -> None:
         self._connection = connection
@@ -71,11 +71,11 @@ class Model(Displayed):
 
     @property
     def page(self) -> str:
-        """Where a browser shows the model."""
+        """The URL of the model's page."""
         return page_of(self._connection, "models", self.id)
 
     def describe(self) -> dict[str, Any]:
-        """Everything the model says of itself: projection, offset, classes, feature names, and its card."""
+        """The model as a dict: projection, offset, classes, feature names, and card."""
         document: dict[str, Any] = self._connection.get(self._path())
         return document
 
@@ -84,7 +84,7 @@ class Model(Displayed):
         return read_array(self._post("transform", X, NPY))
 
     def predict(self, X: RowsLike) -> AnyArray:
-        """The most probable label of each row, as the labels were given."""
+        """The most probable label of each row, of the type that the training labels have."""
         return read_array(self._post("predict", X, NPY))
 
     def predict_proba(self, X: RowsLike) -> AnyArray:
@@ -92,12 +92,12 @@ class Model(Displayed):
         return read_array(self._post("predict_proba", X, NPY))
 
     def log_density(self, X: RowsLike) -> AnyArray:
-        """Log density of all classes together at each row: low where a row is far from all training data."""
+        """Log density of each row under all classes together; it is low far from all training data."""
         density: AnyArray = arrays.read(self._post("predict_proba", X, NPZ, log_density="true"))["log_density"]
         return density
 
     def score(self, X: RowsLike, y: npt.ArrayLike | None = None, *, target: str | None = None) -> dict[str, Any]:
-        """Balanced accuracy, accuracy, log loss, confusion and divergence on rows labeled by `y` or by a column."""
+        """Balanced accuracy, accuracy, log loss, confusion matrix and divergence on rows labeled by `y` or a column."""
         if (y is None) == (target is None):
             raise ValueError("Labels are either y or a column of the table, named by target.")
         body = body_of(X, y)
@@ -107,7 +107,7 @@ class Model(Displayed):
         return scores
 
     def ask(self, question: str, body: TableBody, accept: str, **options: Any) -> ModelAnswer:
-        """The answer to `transform`, `predict`, `predict_proba` or `score` about a body, in a media type."""
+        """Send a body to `transform`, `predict`, `predict_proba` or `score`, and accept a media type."""
         response = self._connection.send(
             "POST",
             self._path(f"/{question}"),
@@ -118,30 +118,30 @@ class Model(Displayed):
         return ModelAnswer(response.content, json.loads(response.headers.get("Melm-Warnings", "[]")))
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of a row that the model takes."""
+        """The JSON Schema of an input row of the model."""
         document: dict[str, Any] = self._connection.get(self._path("/schema"))
         return document
 
     def plot(self) -> str:
-        """A drawing of the classes in the projection, as SVG."""
+        """A plot of the classes in the projection, as SVG."""
         return self._connection.send("GET", self._path("/plot.svg")).text
 
     def plotted(self, max_points: int | None = None) -> dict[str, Any]:
-        """What the drawing shows, as numbers: points, held-out rows, contours and boundary by panel."""
+        """The data of the plot: points, held-out rows, contours and decision boundary of each panel."""
         document: dict[str, Any] = self._connection.get(self._path("/plot"), max_points=max_points)
         return document
 
     def report(self) -> str:
-        """The model's card as one HTML document that refers to nothing outside."""
+        """The card of the model as a self-contained HTML document."""
         return self._connection.send("GET", self._path("/report"), headers={"Accept": "text/html"}).text
 
     def features(self) -> dict[str, AnyArray]:
-        """The training rows as the model sees them, standardized, with their row numbers and the codes of classes."""
+        """The features of the training rows, standardized, with row numbers and class codes."""
         content = self._connection.send("GET", self._path("/features"), headers={"Accept": NPZ}).content
         return dict(arrays.read(content))
 
     def separation(self, V: npt.ArrayLike) -> dict[str, Any]:
-        """Divergence and leave-one-out score of the training rows under another projection V (n_features, k)."""
+        """Divergence and leave-one-out score of the training rows in another projection V (n_features, k)."""
         document: dict[str, Any] = self._connection.send(
             "POST", self._path("/separation"), json={"V": np.asarray(V, np.float64).tolist()}
         ).json()
@@ -152,20 +152,20 @@ class Model(Displayed):
         return self._connection.send("GET", self._path("/file"), headers={"Accept": NPZ}).content
 
     def download(self, path: str | PathLike[str]) -> Path:
-        """Write the model's file; `melm predict` and `MELM.load` read it."""
+        """Write the model to a file, which `melm predict` and `MELM.load` read."""
         target = Path(path)
         target.write_bytes(self.file())
         return target
 
     def to_local(self) -> MELM:
-        """The model as an estimator of this process, whose predictions are the service's bit for bit."""
+        """The model as a local estimator. Its predictions are bit-identical to those of the service."""
         from melm.estimator import MELM
         from melm.model.file import load
 
         return MELM.from_model(load(self.file()))
 
     def alias(self, alias: str) -> Model:
-        """Let an alias stand for this model; returns the model under that name."""
+        """Create an alias for this model, or move it here; returns the model by its alias."""
         self._connection.send("PUT", f"/v1/aliases/{alias}", json={"model_id": self.record.id})
         return Model(self._connection, alias)
 
@@ -197,15 +197,15 @@ class Models:
         return Model(self._connection, id)
 
     def aliases(self) -> dict[str, str]:
-        """The id of the model that each alias stands for."""
+        """All aliases, each with the id of its model."""
         return {each["alias"]: each["model_id"] for each in self._connection.get("/v1/aliases")["data"]}
 
     def delete_alias(self, alias: str) -> None:
-        """Delete an alias; the model stays."""
+        """Delete an alias; its model is kept."""
         self._connection.send("DELETE", f"/v1/aliases/{alias}")
 
     def upload(self, path: str | PathLike[str], *, name: str | None = None) -> Model:
-        """Bring a model's file to the service."""
+        """Upload the file of a model."""
         response = self._connection.send(
             "POST",
             "/v1/models",
@@ -217,12 +217,12 @@ class Models:
 
 
 def page_of(connection: HttpConnection, kind: str, id: str) -> str:
-    """Where a browser shows a thing."""
+    """The URL of a resource's page."""
     return f"{connection.url}/#/{kind}/{id}"
 
 
 def body_of(X: RowsLike, y: npt.ArrayLike | None = None) -> TableBody:
-    """Rows of any kind, on their way. A data frame brings its column names, by which the service puts them in order."""
+    """A request body with rows of any type. It includes the column names of a data frame."""
     if (table := table_body(X, y)) is not None:
         return table
     names = arrays.names_of(X)
@@ -233,12 +233,12 @@ def body_of(X: RowsLike, y: npt.ArrayLike | None = None) -> TableBody:
 
 
 def read_array(content: bytes) -> AnyArray:
-    """An array out of an npy file."""
+    """The array in an npy file."""
     array: AnyArray = arrays.read(content)
     return array
 
 
 def warn(remarks: Iterable[str], stacklevel: int) -> None:
-    """Say what a service remarked, as a warning of the line that asked."""
+    """Issue the warnings of a response, at the line of the caller."""
     for remark in remarks:
         warnings.warn(remark, RowsWarning, stacklevel=stacklevel)

@@ -1,4 +1,4 @@
-"""A bar that shows how far a fit has come, in terminals and notebooks."""
+"""A progress bar for fits, in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LAYOUT = "{desc} |{bar:24}| {percentage:3.0f}%{postfix}"
 
 
 def is_watched() -> bool:
-    """Whether somebody looks: a terminal, or a notebook, whose output is none."""
+    """Whether the output goes to a terminal or a notebook."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 @contextmanager
 def progress_bar(first: FitRecord, visible: bool) -> Iterator[Callable[[FitRecord], None]]:
-    """A function that shows how a fit stands; it does nothing where nobody looks."""
+    """A function that updates the progress bar; without one it does nothing."""
     if not visible:
         yield lambda record: None
         return
@@ -36,20 +36,20 @@ def progress_bar(first: FitRecord, visible: bool) -> Iterator[Callable[[FitRecor
 
 
 def kind_of_bar() -> Any:
-    """A bar of widgets in notebooks that have them, of text elsewhere; loaded only here: it reads the terminal."""
+    """The class of the progress bar: widgets in notebooks, text elsewhere. Imported late: it accesses the terminal."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a notebook without widgets is told to install them
+        warnings.simplefilter("ignore")  # about missing notebook widgets
         from tqdm.auto import tqdm
     return tqdm
 
 
 def stage_of(record: FitRecord) -> str:
-    """What the fit is at."""
+    """The phase of a running fit, else its status."""
     return record.progress.phase or record.status
 
 
 def share_of(record: FitRecord) -> float:
-    """Of all the work; of a service of version 0.1, of the starts."""
+    """The share of the work that is done; for a service of version 0.1 the share of starts."""
     progress = record.progress
     if progress.share_done is not None:
         return progress.share_done
@@ -57,7 +57,7 @@ def share_of(record: FitRecord) -> float:
 
 
 def describe(record: FitRecord) -> Iterator[str]:
-    """What there is to say beside the share of the work: starts or folds, best divergence, time left."""
+    """The text beside the bar: starts or folds, best divergence, time left."""
     progress = record.progress
     if progress.n_starts and progress.phase != "evidence":
         yield f"{progress.starts_done} of {progress.n_starts} starts"
@@ -72,7 +72,7 @@ def describe(record: FitRecord) -> Iterator[str]:
 
 
 def fit_under_way(record: FitRecord) -> str:
-    """Which of the fits that judge the model is worked on, by the share of the work: all take about as long."""
+    """The current fit of the validation, estimated from the share of the work."""
     n_fits = record.n_fits - 1
     number = min(max(int(share_of(record) * record.n_fits), 1), n_fits)
     validation = record.validation or {}

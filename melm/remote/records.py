@@ -1,4 +1,4 @@
-"""What the service says of its resources, as typed values."""
+"""The resources of the service as typed records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R", bound="Record")
 
 @dataclass(frozen=True)
 class Record:
-    """Values out of a JSON document. What a later service adds is not seen by an earlier client."""
+    """A record from a JSON document. Fields that a later service adds are ignored."""
 
     @classmethod
     def of(cls: type[R], document: Mapping[str, Any]) -> R:
@@ -69,16 +69,16 @@ class Dataset(Displayed, Record):
 
 @dataclass(frozen=True)
 class Reading(Record):
-    """What the service would read of a table, with everything that is odd about it. Nothing is stored."""
+    """How the service would read a table, with all of its problems. Nothing is stored."""
 
     media_type: str
     dialect: dict[str, Any] | None  # of text: encoding, delimiter, decimal
     n_rows: int
     n_unlabeled: int
     n_dropped: int
-    is_complete: bool  # False where only the beginning of the file was looked at
+    is_complete: bool  # False if only the beginning of the file was read
     columns: list[dict[str, Any]]  # name, role, kind, reason, missing values and examples of each
-    target: dict[str, Any] | None  # the column of labels: the one that was named, else the likeliest
+    target: dict[str, Any] | None  # the column of labels: the given one, else the most likely
     is_target_given: bool
     other_targets: list[dict[str, Any]]
     classes: list[dict[str, Any]]  # label and n_rows of each
@@ -87,19 +87,19 @@ class Reading(Record):
 
 @dataclass(frozen=True)
 class FitProgress(Record):
-    """How far a fit has come."""
+    """The progress of a fit."""
 
     starts_done: int
     n_starts: int | None
     best_divergence: float | None
     eta_seconds: float | None
-    share_done: float | None = None  # of all the work, folds and all; a service of version 0.1 does not say
-    phase: Literal["search", "evidence"] | None = None  # what a running fit is at: its model, or the evidence for it
+    share_done: float | None = None  # of all work, validation included; None for a service of version 0.1
+    phase: Literal["search", "evidence"] | None = None  # of a running fit
 
 
 @dataclass(frozen=True)
 class FitRecord(Record):
-    """A fit as it stood when the service was last asked."""
+    """The state of a fit at the last request."""
 
     id: str
     name: str | None
@@ -113,7 +113,7 @@ class FitRecord(Record):
     params: dict[str, Any]
     validation: dict[str, Any] | None
     progress: FitProgress
-    n_fits: int  # how often the whole fit is run at the most, validation included
+    n_fits: int  # the largest number of times that the fit is run, validation included
     attempts: int
     recoveries: int
     started_at: datetime | None
@@ -129,24 +129,24 @@ class FitRecord(Record):
 
     @property
     def is_active(self) -> bool:
-        """Whether the fit has yet to end."""
+        """Whether the fit has not ended."""
         return self.status in ("queued", "running")
 
 
 @dataclass(frozen=True)
 class MethodRecord(Record):
-    """A method, and what can be set about it."""
+    """A method and its parameters."""
 
     name: str
     title: str
     description: str
-    common: bool  # whether it is one of those that people compare first
-    parameters: list[dict[str, Any]]  # name, description, default, and what is accepted, as JSON Schema
+    common: bool  # whether it is one of the most common methods
+    parameters: list[dict[str, Any]]  # name, description, default, and JSON Schema of accepted values
 
 
 @dataclass(frozen=True)
 class Event(Record):
-    """Something that happened to a fit. Ids grow."""
+    """An event of a fit. Ids increase."""
 
     id: str
     type: str

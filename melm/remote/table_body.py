@@ -1,4 +1,4 @@
-"""Tables on their way: files and bytes as they are, data frames as Arrow, rows by name as JSON."""
+"""Tables as request bodies: files and bytes unchanged, data frames as Arrow, lists of dicts as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RowsLike: TypeAlias = npt.ArrayLike | SparseMatrix | PathLike[str] | Sequence[Ma
 
 
 class FilePieces:
-    """The bytes of a file, read as they are sent, and from the beginning again where they are sent again."""
+    """The bytes of a file, which is streamed; a retry reads it from the beginning."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -39,25 +39,25 @@ class FilePieces:
 
 @dataclass(frozen=True)
 class TableBody:
-    """What is sent, and what it is."""
+    """A request body with its media type."""
 
     content: bytes | FilePieces
     media_type: str
-    n_bytes: int | None = None  # of a file, so that it need not be sent in chunks
-    target: str | None = None  # the column of the labels, where they were given beside the rows
-    columns: Mapping[str, str] = field(default_factory=dict)  # roles that the types of a data frame tell
+    n_bytes: int | None = None  # of a file, for Content-Length
+    target: str | None = None  # the column of the labels, if they were given separately
+    columns: Mapping[str, str] = field(default_factory=dict)  # roles that follow from the types of a data frame
 
     @property
     def headers(self) -> dict[str, str]:
-        """What is said of the body ahead of it."""
+        """The headers of the body."""
         length = {} if self.n_bytes is None else {"Content-Length": str(self.n_bytes)}
         return {"Content-Type": self.media_type, **length}
 
 
 def table_body(rows: object, y: npt.ArrayLike | None = None) -> TableBody | None:
-    """The body of what is a table: a file's path, its bytes, rows by name, or a data frame that is no matrix.
+    """The body of a table: the path of a file, its bytes, a list of dicts, or a data frame that is not a matrix.
 
-    None for everything that is a matrix. The labels of a file are in one of its columns, those of rows may be `y`.
+    Returns None for a matrix. The labels of a file are in one of its columns; those of rows may be `y`.
     """
     if isinstance(rows, bytes | str | PathLike):
         if y is not None:
@@ -94,7 +94,7 @@ class NoArrow(Exception):
 
 
 def arrow_body(frame: Any, labels: AnyArray | None, columns: Mapping[str, str]) -> TableBody:
-    """A frame of narwhals as an Arrow stream."""
+    """A narwhals frame as an Arrow stream."""
     try:
         import pyarrow as pa
 
@@ -116,7 +116,7 @@ def arrow_body(frame: Any, labels: AnyArray | None, columns: Mapping[str, str]) 
 
 
 def free_name(taken: Sequence[str]) -> str:
-    """A name for the column of labels."""
+    """An unused name for the column of labels."""
     name = "y"
     while name in taken:
         name += "_"
@@ -124,7 +124,7 @@ def free_name(taken: Sequence[str]) -> str:
 
 
 def rows_body(rows: Iterable[Mapping[str, Any]], y: npt.ArrayLike | None) -> TableBody:
-    """Rows by name."""
+    """A list of dicts."""
     document: dict[str, Any] = {"rows": [{name: plain(cell) for name, cell in row.items()} for row in rows]}
     if y is not None:
         document["y"] = as_labels(y).tolist()
@@ -132,7 +132,7 @@ def rows_body(rows: Iterable[Mapping[str, Any]], y: npt.ArrayLike | None) -> Tab
 
 
 def file_body(file: str | PathLike[str] | bytes) -> TableBody:
-    """A file by its bytes, or by its path: then it is read while it is sent."""
+    """A file, by its bytes or by its path, from which it is streamed."""
     if isinstance(file, bytes):
         return TableBody(file, format_of(file[:HEAD_BYTES]).media_type)
     path = Path(file)
@@ -142,15 +142,15 @@ def file_body(file: str | PathLike[str] | bytes) -> TableBody:
 
 
 def is_matrix(frame: object) -> bool:
-    """Whether a data frame holds numbers only, and one in every cell."""
-    values = np.asarray(frame)  # Arrow's tables are arrays, too
+    """Whether a data frame has only numbers and no missing values."""
+    values = np.asarray(frame)  # works for Arrow tables, too
     if values.dtype.kind == "O" and all(isinstance(cell, NUMBERS) for cell in values.flat):
         values = values.astype(np.float64)
     return values.dtype.kind in "fiub" and not (values.dtype.kind == "f" and bool(np.isnan(values).any()))
 
 
 def records_of(frame: Any) -> Iterable[Mapping[str, Any]]:
-    """The rows of a data frame by name, None where a value is missing."""
+    """The rows of a data frame as dicts, with None for missing values."""
     for method in ("to_dicts", "to_pylist"):  # of polars, of Arrow
         if hasattr(frame, method):
             return getattr(frame, method)()  # type: ignore[no-any-return]
@@ -158,7 +158,7 @@ def records_of(frame: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def plain(cell: Any) -> Any:
-    """A cell as JSON knows it: NumPy's values as Python's, times as ISO 8601, and NaN, a missing value, as null."""
+    """A value for JSON: NumPy values as Python values, times as ISO 8601, NaN as null."""
     value = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(value, date | time | datetime):
         return value.isoformat()

@@ -1,1 +1,1 @@
-"""Transform, predict and score: decoded models, and rows in and out."""
+"""Transform, predict and score with cached models."""

@@ -1,4 +1,4 @@
-"""A shorter way to handlers that ask for nothing but the request and what stands in its path."""
+"""A faster route to handlers whose only parameters are the request and its path parameters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from worker.store.errors import ContractError
 
 
 class DirectRoutes:
-    """ASGI middleware that calls such handlers itself: FastAPI's way to them takes longer than a small prediction.
+    """ASGI middleware that calls such handlers directly: FastAPI's overhead exceeds the time of a small prediction.
 
-    To FastAPI they stay routes like any other, which document themselves and refuse wrong methods.
+    They remain ordinary routes of FastAPI, which documents them and refuses other methods.
     """
 
     def __init__(self, app: ASGIApp, owner: FastAPI, routes: Iterable[BaseRoute]) -> None:
@@ -44,12 +44,12 @@ class DirectRoutes:
 
 
 def is_direct(route: APIRoute) -> bool:
-    """Whether a route's handler asks for the request and what stands in the path, and for nothing else."""
+    """Whether the handler of a route takes only the request and its path parameters."""
     return set(inspect.signature(route.endpoint).parameters) == {"request", *route.param_convertors}
 
 
 class DirectResponse(Response):
-    """An answer whose headers are ready: FastAPI's own looks through them, and encodes them, each time."""
+    """A response with encoded headers: FastAPI's own checks and encodes them each time."""
 
     def __init__(self, content: bytes, headers: list[tuple[bytes, bytes]]) -> None:
         self.status_code = 200
@@ -59,7 +59,7 @@ class DirectResponse(Response):
 
 
 async def answer(route: APIRoute, request: Request, send: Send) -> None:
-    """What the handler answers, or the problem that it meets."""
+    """Send the response of the handler, or a problem document."""
     try:
         response = await route.endpoint(request, **request.path_params)
     except (RequestError, ContractError) as error:

@@ -1,4 +1,4 @@
-"""Decoded models in memory. They predict as they always did; only their evidence may come later, once."""
+"""A cache of decoded models. The predictions of a model never change; its evidence may be added once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class CachedModel:
-    """A model, the record that was read with it, and when it was last known to be the stored one."""
+    """A model, its record, and the time at which it was last compared with the store."""
 
     record: ModelRecord
     model: Model
@@ -34,22 +34,22 @@ class CachedModel:
 
     @property
     def n_bytes(self) -> int:
-        """What it takes in memory now: predictions prepare much that no file holds."""
+        """Its size in memory now; predictions add prepared data that is not in the file."""
         return self.record.n_bytes + self.model.densities.n_bytes
 
     @cached_property
     def n_kernels(self) -> int:
-        """How many kernels its densities sum."""
+        """The number of kernels in its densities."""
         return sum(map(len, self.model.densities.rows))
 
     @cached_property
     def answer_bytes(self) -> int:
-        """What the largest answer for one row takes: its label, and a probability of each class."""
+        """The size of the largest answer for one row: a label, and a probability for each class."""
         return int(self.model.classes.dtype.itemsize) + 8 * len(self.model.classes)
 
 
 class ModelCache:
-    """The most recently used models of one process, bounded by bytes. While the store is away it serves what it has."""
+    """An LRU cache of models, limited by bytes. While the store is unavailable, cached models remain usable."""
 
     def __init__(
         self, store: Store, max_bytes: int, check_seconds: float, clock: Callable[[], float] = time.monotonic
@@ -66,14 +66,14 @@ class ModelCache:
         return len(self._entries)
 
     def peek(self, tenant: str, model_id: str) -> CachedModel | None:
-        """A model that is here and was seen in the store a moment ago. Never waits."""
+        """A model that is cached and was recently compared with the store, else None. Never waits."""
         entry = self._entries.get((tenant, model_id))
         return entry if entry and self._clock() - entry.checked_at < self._check_seconds else None
 
     def get(self, tenant: str, id_or_alias: str, *, with_evidence: bool = False) -> CachedModel:
-        """A model by its id or alias, read from the store where it has to be.
+        """A model by its id or alias, read from the store if it is not cached.
 
-        With its evidence, the store is asked whether that has come since.
+        With `with_evidence` the store is asked whether evidence has been added since.
         """
         model_id = self._resolve(tenant, id_or_alias)
         entry = self._entries.get((tenant, model_id))
@@ -92,7 +92,7 @@ class ModelCache:
             self._entries.pop((tenant, model_id), None)
 
     def trim(self) -> None:
-        """Forget the models that were used least recently, where all together have come to take too much."""
+        """Evict the least recently used models while all together take too much memory."""
         with self._lock:
             n_bytes = sum(entry.n_bytes for entry in self._entries.values())
             while n_bytes > self._max_bytes and len(self._entries) > 1:
@@ -115,11 +115,11 @@ class ModelCache:
             if self._store.models.get(tenant, entry.id).digest != entry.record.digest:
                 return self._load(tenant, entry.id)
         except StoreUnavailable:
-            logger.warning("the store is away; serving %s from memory", entry.id)
+            logger.warning("the store is unavailable; serving %s from the cache", entry.id)
         except (NotFound, Gone):
             self.drop(tenant, entry.id)
             raise
-        entry.checked_at = self._clock()  # of a store that is away as well: not every request shall wait for it
+        entry.checked_at = self._clock()  # also if the store is unavailable: otherwise each request would wait for it
         return entry
 
     def _load(self, tenant: str, model_id: str) -> CachedModel:

@@ -1,4 +1,4 @@
-"""How well a model does on rows whose labels are known."""
+"""Scores of a model on labeled rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from melm.model import Model
 from melm.objective.divergence import divergence
 from melm.typing import AnyArray, ShouldStop, never
 
-SMALLEST_PROBABILITY = 1e-15  # of a log loss, where a model was sure and wrong
+SMALLEST_PROBABILITY = 1e-15  # keeps the log loss finite if a model gives the true class no probability
 
 
 def score(model: Model, X: AnyArray, y: AnyArray, should_stop: ShouldStop = never) -> dict[str, Any]:
-    """Accuracies, log loss, confusion, and the divergence of the classes among these rows."""
+    """Accuracies, log loss, confusion matrix, and the divergence of the classes among these rows."""
     n_classes = len(model.classes)
     codes = np.searchsorted(model.classes, y)
     probabilities = model.predict_proba(X, should_stop)
@@ -33,7 +33,7 @@ def score(model: Model, X: AnyArray, y: AnyArray, should_stop: ShouldStop = neve
 
 
 def divergence_of(model: Model, X: AnyArray, y: AnyArray) -> float | None:
-    """The divergence after the model's projection; None where these rows have none, as with a class of one row."""
+    """The divergence in the model's projection; None if it is undefined, for example for a class with one row."""
     try:
         return divergence(X, y, model.projection, gamma=model.card.gamma)
     except ValueError:

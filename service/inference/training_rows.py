@@ -1,4 +1,4 @@
-"""The rows that a model was fitted to, and how far apart another projection keeps their classes."""
+"""The training rows of a model, and the separation of their classes in another projection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from worker.store.errors import NotFound
 
 
 class TrainingRows:
-    """Reads the rows of models, and keeps those that were read last: they are asked about again and again."""
+    """Reads the training rows of models. Those of the last model are cached, because requests come in series."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class TrainingRows:
         self._last: tuple[str, Labeled] | None = None
 
     def read(self, tenant: str, cached: CachedModel) -> Labeled:
-        """The rows of a model. Whether they may be read is asked of the store each time."""
+        """The training rows of a model. Access is checked in the store each time."""
         record = self._store.models.get(tenant, cached.id)
         if record.dataset_id is None:
             raise NotFound("dataset of the imported model", cached.id)
@@ -53,7 +53,7 @@ class TrainingRows:
 
 
 def separation(model: Model, data: Labeled, V: Array) -> tuple[float, float]:
-    """Divergence of the classes after another projection, and the score of each row judged by the others."""
+    """Divergence of the classes in another projection, and the leave-one-out balanced accuracy."""
     parameters = model.card.parameters or {}
     kind, ridge = parameters.get("covariance", "ledoit_wolf"), parameters.get("ridge", 0.0)
     if model.card.search is not None and model.card.search.chosen is not None:

@@ -1,1 +1,1 @@
-"""Bodies on their way in: bounded, decoded where they can do no harm, checked, and explained where they are wrong."""
+"""Request bodies: limited in size, decoded (untrusted formats in a sandbox), checked, with errors that explain."""

@@ -1,4 +1,4 @@
-"""Request bodies, bounded while they arrive."""
+"""Request bodies, with limits that apply while they arrive."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from service.intake.wording import as_field_errors
 
 M = TypeVar("M", bound=BaseModel)
 
-PIECE_BYTES = 1 << 20  # enough that handing it to another thread costs next to nothing
-PACE_BYTES = 16 << 20  # for each of these a body may take as long again
+PIECE_BYTES = 1 << 20  # large enough that handing it to another thread costs little
+PACE_BYTES = 16 << 20  # the timeout is granted again for each of these
 
 
 async def read_body(request: Request, limit_bytes: int, timeout_seconds: float) -> bytes:
@@ -39,7 +39,8 @@ async def read_body(request: Request, limit_bytes: int, timeout_seconds: float) 
 async def feed_body(request: Request, limit_bytes: int, timeout_seconds: float, take: Callable[[bytes], None]) -> None:
     """Hand the body to `take`, in another thread and in pieces, while it arrives.
 
-    When `take` refuses a piece, the rest is dropped as it comes, so that the client comes to read the answer.
+    When `take` refuses a piece, the rest is read and discarded, because many clients read no response before they have
+    sent everything.
     """
     pending: list[bytes] = []
     n_pending = 0
@@ -52,7 +53,7 @@ async def feed_body(request: Request, limit_bytes: int, timeout_seconds: float, 
         if n_pending >= PIECE_BYTES:
             try:
                 await run_in_threadpool(take, b"".join(pending))
-            except Exception as error:  # whatever it is, the answer comes after the body
+            except Exception as error:  # respond after the body, whatever the error
                 refusal = error
             pending, n_pending = [], 0
     if refusal is not None:
@@ -72,7 +73,7 @@ def parse(model: type[M], content: bytes) -> M:
 
 
 async def chunks_of(request: Request, limit_bytes: int, timeout_seconds: float) -> AsyncIterator[bytes]:
-    """The body as it arrives, up to the limit. What is beyond is dropped as it comes; then the body is refused."""
+    """The body as it arrives, up to the limit. The rest is read and discarded; then the body is refused."""
     if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
         raise UnsupportedMediaType(f"content-encoding {encoding}", ["content-encoding identity"])
     clock = asyncio.get_running_loop().time

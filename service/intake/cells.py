@@ -1,4 +1,4 @@
-"""Bodies that are tables as they are found: columns of numbers and text with gaps, in media types that have both."""
+"""Bodies with tables: columns of numbers and text with missing values, in the media types that have both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from service.intake.sandbox import decoder
 
 @dataclass(frozen=True)
 class JsonTable:
-    """A table, and what a JSON body says beside it."""
+    """A table, and the other fields of a JSON body."""
 
     table: Table
     y: AnyArray | None = None
@@ -30,7 +30,7 @@ class JsonTable:
 
 
 class RowsBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Rows by name."""
+    """Rows as objects."""
 
     rows: list[dict[str, int | float | str | bool | None]]
     y: list[str | int | float | bool] | None = None
@@ -46,7 +46,7 @@ def read_cells(media_type: str, body: Content, limits: Limits, options: ReadOpti
 
 
 def read_csv(body: Content, limits: Limits, options: ReadOptions) -> JsonTable:
-    """CSV in the dialect that it is found in."""
+    """CSV; its dialect is detected."""
     return JsonTable(csv.read_table(body, limits, options))
 
 
@@ -57,7 +57,7 @@ def read_excel(body: Content, limits: Limits, options: ReadOptions) -> JsonTable
 
 
 def read_json(body: Content, limits: Limits, options: ReadOptions) -> JsonTable | None:
-    """Rows by name. A column that a row leaves out is a gap there."""
+    """Rows as objects. A column that a row leaves out is a missing value."""
     try:
         parsed = msgspec.json.decode(body, type=RowsBody)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -84,7 +84,7 @@ def read_json(body: Content, limits: Limits, options: ReadOptions) -> JsonTable 
             if isinstance(cell, str | bool)
         ),
         "/rows",
-        "send a number, or null for a gap",
+        "send a number, or null for a missing value",
     )
     if errors:
         raise Invalid(errors)
@@ -94,7 +94,7 @@ def read_json(body: Content, limits: Limits, options: ReadOptions) -> JsonTable 
 
 
 def row_errors(body: dict[str, Any]) -> list[FieldError]:
-    """Everything that keeps a decoded body from being rows by name."""
+    """Everything that is wrong with a decoded body that should contain rows as objects."""
     known = RowsBody.__struct_fields__
     errors = [
         FieldError(f"/{escape(name)}", "is not a known field", f"known: {', '.join(known)}")
@@ -105,7 +105,7 @@ def row_errors(body: dict[str, Any]) -> list[FieldError]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         errors.append(FieldError("/rows", "is not a list of objects", 'send {"rows": [{"column": value, ...}, ...]}'))
     else:
-        errors += cell_errors(wrong_cells(rows), "/rows", "send null for a gap")
+        errors += cell_errors(wrong_cells(rows), "/rows", "send null for a missing value")
     for name in known[1:]:
         try:
             msgspec.convert({"rows": [], name: body.get(name)}, RowsBody)
@@ -115,16 +115,16 @@ def row_errors(body: dict[str, Any]) -> list[FieldError]:
 
 
 def wrong_cells(rows: list[dict[str, Any]]) -> Iterator[tuple[int, str, str, str]]:
-    """Cells that no table has."""
+    """Cells that are not numbers, text or null."""
     for index, row in enumerate(rows):
         for name, cell in row.items():
             is_scalar = cell is None or isinstance(cell, str | int | float)
             if not is_scalar or (isinstance(cell, float) and not np.isfinite(cell)):
-                yield index, name, repr(str(cell)[:40]), "is no number, text or null"
+                yield index, name, repr(str(cell)[:40]), "is not a number, text or null"
 
 
 def read_arrow(reader: str) -> Callable[[Content, Limits, ReadOptions], JsonTable]:
-    """The columns of a format that the sandbox decodes. Labels are text, whatever they hold."""
+    """A reader of a format that the sandbox decodes. Labels are read as text, whatever their type."""
 
     def read(body: Content, limits: Limits, options: ReadOptions) -> JsonTable:
         return JsonTable(decoder.decode(reader, body, limits, () if options.target is None else (options.target,)))

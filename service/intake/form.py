@@ -1,4 +1,4 @@
-"""A form as browsers and `curl -F` send it: a file, and options in fields named as the parameters of the query."""
+"""A form as browsers and `curl -F` send it: a file, and options in fields with the names of the query parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_FIELD_BYTES = 1 << 20  # of all fields but the file
 
 
 class FormOptions(BaseModel):
-    """What a form may say of its file, beside how it is to be read."""
+    """The fields of a form, in addition to the options for reading its file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,12 +49,12 @@ PARAMETERS: dict[str, Any] = {
     name: (HINTS[name], parameter.default) for name, parameter in inspect.signature(get_options).parameters.items()
 }
 Options = create_model("Options", __base__=FormOptions, **PARAMETERS)
-logging.getLogger("python_multipart").setLevel(logging.ERROR)  # the sender is told what is wrong with a form
-LISTS = {"missing_values"}  # which may come several times
+logging.getLogger("python_multipart").setLevel(logging.ERROR)  # errors are reported to the client
+LISTS = {"missing_values"}  # parameters that may be repeated
 
 
 class UploadForm:
-    """Takes a form in while it arrives. A file that is large lies on the disk until the form is whole."""
+    """Receives a form while it arrives. A large file is kept on disk until the form is complete."""
 
     def __init__(self, content_type: str) -> None:
         boundary = parse_options_header(content_type)[1].get(b"boundary")
@@ -93,7 +93,7 @@ class UploadForm:
             raise Malformed(f"the body is not a form: {error}") from None
 
     def finish(self) -> None:
-        """Refuse a form that has no file, or no end."""
+        """Refuse a form without a file or without its end."""
         if not self._is_whole:
             raise Malformed("the body is not a form: it has no end")
         if self._file is None:
@@ -101,7 +101,7 @@ class UploadForm:
 
     @property
     def codec(self) -> Codec:
-        """What reads the file: by the type that its part declares, by its first bytes, or by its name."""
+        """The codec of the file: by its first bytes, by the type that its part declares, or by its name."""
         headers = self._file or {}
         declared = headers.get(b"content-type", b"").partition(b";")[0].strip().decode("latin-1").lower()
         found = format_of(self._head)
@@ -119,7 +119,7 @@ class UploadForm:
         return [(name, bytes(value)) for name, value in self._fields]
 
     def options(self, query: QueryParams) -> Any:
-        """The options in the fields, and in the query for what no field says."""
+        """The options from the fields, which take precedence over the query."""
         given = as_lists((name, value) for name, value in query.multi_items() if name in Options.model_fields)
         try:
             given |= as_lists((name, value.decode()) for name, value in self.fields)
@@ -165,7 +165,7 @@ class UploadForm:
 
 
 def as_lists(items: Any) -> dict[str, Any]:
-    """Values by name; those of parameters that may come several times as lists, of others the last."""
+    """Values by name: a list for parameters that may be repeated, the last value for others."""
     values: dict[str, Any] = {}
     for name, value in items:
         if name in LISTS:

@@ -1,4 +1,4 @@
-"""What rows must be like before they are stored or answered for; everything that is wrong is said at once."""
+"""Checks of rows before they are stored or used for inference. All errors are reported at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_NAME_CHARACTERS = 1 << 23  # of all columns: a million of them have names of
 
 
 def check_training_data(table: Matrices, pointer: str = "") -> tuple[Matrix, AnyArray]:
-    """X and y of a table from which something can be learned."""
+    """X and y of a table, checked for training."""
     if table.y is None:
         detail = "labels are missing"
         raise Invalid([FieldError(f"{pointer}/y", detail, "send y, or name the label column by ?target=")])
@@ -39,7 +39,7 @@ def check_training_data(table: Matrices, pointer: str = "") -> tuple[Matrix, Any
 
 
 def is_constant(X: Matrix) -> npt.NDArray[np.bool_]:
-    """Which columns hold one value in all rows."""
+    """Which columns have a single value."""
     if is_sparse(X):
         same: npt.NDArray[np.bool_] = X.min(axis=0).toarray().ravel() == X.max(axis=0).toarray().ravel()
         return same
@@ -50,7 +50,7 @@ def is_constant(X: Matrix) -> npt.NDArray[np.bool_]:
 
 
 def check_input(table: Matrices, n_features: int, feature_names: Sequence[str] | None) -> Matrix:
-    """X of rows that a model of `n_features` can answer for: its columns, by name where both have names."""
+    """X with the columns of a model, checked for inference. Columns are matched by name if both sides have names."""
     X = table.X
     if feature_names is not None and table.feature_names is not None and table.feature_names != tuple(feature_names):
         places = {name: index for index, name in enumerate(table.feature_names)}
@@ -59,7 +59,7 @@ def check_input(table: Matrices, n_features: int, feature_names: Sequence[str] |
             more = f" and {len(missing) - SHOWN_PLACES} more" if len(missing) > SHOWN_PLACES else ""
             raise Invalid([FieldError("", f"columns are missing: {', '.join(missing[:SHOWN_PLACES])}{more}")])
         X = X[:, [places[name] for name in feature_names]]
-    # A sum of squares is finite unless a cell is not, or is so large that all are looked at one by one.
+    # If the sum of squares is finite, so are all cells. If not, it may have overflowed: check the cells one by one.
     cells = X.data if is_sparse(X) else X
     errors = [] if isfinite(np.vdot(cells, cells)) else finite_errors(X, "")
     if X.shape[1] != n_features:
@@ -70,11 +70,11 @@ def check_input(table: Matrices, n_features: int, feature_names: Sequence[str] |
 
 
 def check_known_labels(y: AnyArray | None, n_rows: int, classes: AnyArray) -> AnyArray:
-    """One label a row, of classes that a model knows."""
+    """Labels, checked: one per row, of classes that the model knows."""
     if y is None:
         raise Invalid([FieldError("/y", "labels are missing", "send y, or name the label column by ?target=")])
     if len(y) != n_rows or not n_rows:
-        raise Invalid([FieldError("/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")])
+        raise Invalid([FieldError("/y", f"there are {len(y)} labels for {n_rows} rows", "send one label per row")])
     known = set(classes.tolist())
     unknown = [label for label in np.unique(y).tolist() if label not in known]
     if unknown:
@@ -93,7 +93,7 @@ def size_errors(X: Matrix, pointer: str) -> Iterator[FieldError]:
 
 
 def name_errors(table: Matrices, pointer: str) -> Iterator[FieldError]:
-    """Column names that do not name the columns one by one."""
+    """Column names that are too many, too few, too long or not unique."""
     names = table.feature_names
     if names is None:
         return
@@ -106,7 +106,7 @@ def name_errors(table: Matrices, pointer: str) -> Iterator[FieldError]:
 
 
 def length_errors(names: Sequence[str], pointer: str) -> Iterator[FieldError]:
-    """Names that are too long to be shown: they are part of every answer about a dataset."""
+    """Names that are too long; they are part of every response about a dataset."""
     longest = max(map(len, names), default=0)
     if longest > MAX_NAME_LENGTH:
         yield FieldError(pointer, f"a name has {longest} characters, more than the limit of {MAX_NAME_LENGTH}")
@@ -131,12 +131,12 @@ def finite_errors(X: Matrix, pointer: str) -> list[FieldError]:
 
 
 def label_errors(y: AnyArray, n_rows: int, pointer: str) -> Iterator[FieldError]:
-    """Labels that do not fit the rows, or do not make two classes."""
+    """Labels that do not match the rows, or have fewer than two classes."""
     if len(y) != n_rows:
-        yield FieldError(f"{pointer}/y", f"there are {len(y)} labels for {n_rows} rows", "send one label a row")
+        yield FieldError(f"{pointer}/y", f"there are {len(y)} labels for {n_rows} rows", "send one label per row")
         return
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        yield FieldError(f"{pointer}/y", "labels are not finite", "send one label a row")
+        yield FieldError(f"{pointer}/y", "labels are not finite", "send one label per row")
         return
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         yield FieldError(

@@ -1,8 +1,8 @@
-"""What requests hold in memory: each is admitted for the bytes that it has sent, and for those that they unfold to.
+"""The memory of requests: each reserves the bytes that it has sent and those that parsing them takes.
 
-The memory of a process stays below a base and `FACTOR` times `MELM_MAX_BYTES_IN_FLIGHT`. Whatever makes something large
-out of a body says so by `hold`, before it makes it. The first bytes of each request are free, because the number of
-connections is bounded.
+The memory of a process stays below a base and `FACTOR` times `MELM_MAX_BYTES_IN_FLIGHT`. Code that allocates
+much memory for a body reserves it by `hold` first. The first bytes of each request are free, because the number of
+connections is limited.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from service.errors import Busy, TooLarge
 
 FACTOR = 3  # how many times the bytes in flight a process may take: tests/attack/test_memory.py measures it
 FREE_BYTES = 64 << 10  # of each request
-SHARE = 0.5  # of all, which one of several tenants has at most
+SHARE = 0.5  # of all memory: the most that one of several tenants may hold
 PIECE_BYTES = 1 << 20
 
-LIST_BYTES = 100  # of a list or an object that JSON makes, beside what is in it
-TEXT_BYTES = 64  # of a text that JSON makes
-CELL_BYTES = 16  # of a place in a list of JSON
+LIST_BYTES = 100  # of a list or an object parsed from JSON, in addition to its content
+TEXT_BYTES = 64  # of a string parsed from JSON
+CELL_BYTES = 16  # of an entry in a list parsed from JSON
 MEMBER_BYTES = 1_000  # of a member of a zip file
 ROW_BYTES = 24  # of a row of a table: its label, codes and checks
 COLUMN_BYTES = 5_000  # of a column of CSV, which Arrow parses by itself
-SPARSE_CELL_BYTES = 12  # of a sparse matrix, which may have to be put in order
-SPARSE_COLUMN_BYTES = 64  # of a column of one: its extremes, and its place among those that never vary
-DISTINCT_BYTES = 200  # of each different text of a table, beside its characters
+SPARSE_CELL_BYTES = 12  # of an entry of a sparse matrix, which may have to be sorted
+SPARSE_COLUMN_BYTES = 64  # of a column of a sparse matrix: its extremes, and whether it is constant
+DISTINCT_BYTES = 200  # of each distinct string of a table, in addition to its characters
 
 
 class Memory:
-    """How much the requests of this process hold together, and those of each tenant where there are several."""
+    """The bytes that all requests of this process hold, with a limit for all and, with several tenants, for each."""
 
     def __init__(self, limit_bytes: int, has_many_tenants: Callable[[], bool] = lambda: False) -> None:
         self._limit_bytes = limit_bytes
@@ -45,7 +45,7 @@ class Memory:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """What one request holds, until the block ends."""
+        """Account for one request, until the block ends."""
         held = ReservedMemory(self)
         token = HELD.set(held)
         try:
@@ -82,7 +82,7 @@ class ReservedMemory:
         self.n_admitted = 0
 
     def add(self, n_bytes: int) -> None:
-        """Hold more, where there is room."""
+        """Reserve more; raises if there is no room."""
         self.n_bytes += n_bytes
         if self.n_bytes > FREE_BYTES:
             n_more = self.n_bytes - self.n_admitted
@@ -90,7 +90,7 @@ class ReservedMemory:
             self.n_admitted += n_more
 
     def release(self) -> None:
-        """Hold nothing any more."""
+        """Release all that the request holds."""
         if self.n_admitted:
             self._memory.give_back(self)
 
@@ -99,21 +99,21 @@ HELD: ContextVar[ReservedMemory | None] = ContextVar("held", default=None)  # of
 
 
 def hold(n_bytes: int) -> None:
-    """Count bytes that the request is about to hold; 503 where there is no room now, 413 where there never is."""
+    """Reserve bytes for the current request; 503 if there is no room now, 413 if there never will be."""
     held = HELD.get()
     if held is not None:
         held.add(n_bytes)
 
 
 def belongs_to(tenant: str) -> None:
-    """Say whose request it is, before it holds anything."""
+    """Set the tenant of the current request, before it holds anything."""
     held = HELD.get()
     if held is not None and not held.n_admitted:
         held.tenant = tenant
 
 
 def hold_unfolded(media_type: str, body: bytes | memoryview) -> None:
-    """Count what is made of a whole body, before it is made."""
+    """Reserve the memory that parsing a whole body takes, before it is parsed."""
     if len(body) > FREE_BYTES or media_type == "application/x-npz":
         unfold = UNFOLDED.get(media_type)
         if unfold is not None:
@@ -121,7 +121,7 @@ def hold_unfolded(media_type: str, body: bytes | memoryview) -> None:
 
 
 def of_json(body: bytes | memoryview) -> int:
-    """Lists, objects, texts and places of values: many small ones take many times their bytes."""
+    """The bytes of lists, objects and strings parsed from JSON: small ones take many times their size as text."""
     n_bytes = 0
     for begin in range(0, len(body), PIECE_BYTES):
         piece = bytes(body[begin : begin + PIECE_BYTES])
@@ -131,7 +131,7 @@ def of_json(body: bytes | memoryview) -> int:
 
 
 def of_npz(body: bytes | memoryview) -> int:
-    """What is deflated. What is stored as it is stays a view of the body."""
+    """The bytes of compressed members. Uncompressed members remain views of the body."""
     n_bytes = 0
     for begin in range(0, len(body), PIECE_BYTES):
         n_bytes += MEMBER_BYTES * bytes(body[begin : begin + PIECE_BYTES]).count(b"PK\x01\x02")

@@ -1,4 +1,4 @@
-"""A model's file on its way in: what is let in does not fail later, when it is asked or shown."""
+"""The import of a model's file: checked so that no accepted model fails later, when it is used or shown."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ UNKNOWN = ModelRecord(
 
 
 def read_model(content: bytes, limits: Limits) -> Model:
-    """A model out of an untrusted file."""
-    npy.read_npz(content, limits)  # bounded, and malformed files end here
+    """The model in an untrusted file."""
+    npy.read_npz(content, limits)  # checks the size, and refuses malformed files
     try:
         with np.errstate(all="ignore"):
             model = model_file.load(content)
             use(model)
     except model_file.ModelFileError as error:
         raise Invalid(FieldError(pointer, detail) for pointer, detail in error.problems.items()) from None
-    except Exception as error:  # whatever is odd about a card or an array that somebody else has written
+    except Exception as error:  # the file is untrusted: any part of it may be wrong
         detail = f"the model's file cannot be used: {type(error).__name__} when it is shown or asked"
         raise Invalid([FieldError("", detail, "send a file that melm has written")]) from None
     V = model.projection
@@ -40,7 +40,7 @@ def read_model(content: bytes, limits: Limits) -> Model:
 
 
 def use(model: Model) -> None:
-    """Do everything with a model that will be done with it."""
+    """Do once what the service does with a model, to find out whether it fails."""
     out = ModelOut.with_card(UNKNOWN, model)
     out.model_dump_json()
     report.render(out, model)

@@ -1,4 +1,4 @@
-"""A dataset's body on its way in, as a dependency: taken in while it arrives, its idempotency key bound to it."""
+"""The body of a dataset as a dependency: received while it arrives, with its idempotency key."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from service.intake.upload import Reception, Upload
 from worker.store.records import Idempotency
 
 DryRun: TypeAlias = Annotated[
-    bool, Query(description="Store nothing: answer what would be read, and what is odd about it.")
+    bool, Query(description="Store nothing; answer how the table would be stored, and which problems it has.")
 ]
 FileBytes: TypeAlias = Annotated[
     int | None,
     Query(
-        description="With `dry_run`: the size of the file, where the body is only its beginning. Of CSV the first "
-        f"{DRY_RUN_BYTES} bytes are looked at.",
+        description="With `dry_run`: the size of the file, if the body is only its beginning. Of CSV the first "
+        f"{DRY_RUN_BYTES} bytes are read.",
         ge=0,
     ),
 ]
@@ -33,7 +33,7 @@ FileBytes: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class Received:
-    """Labeled rows, or what would be read of them, and the key of the request that sent them."""
+    """Labeled rows, or with `dry_run` their description, and the idempotency key of the request."""
 
     content: Upload | Reading
     idempotency: Idempotency | None
@@ -48,7 +48,7 @@ async def receive(
     file_bytes: FileBytes = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Received:
-    """Take a body in. Nothing of it reaches the store before all of it is there and sound."""
+    """Receive a body. Nothing of it reaches the store before all of it has arrived and been checked."""
     settings = context.settings
     content_type = request.headers.get("content-type", "")
     if content_type.partition(";")[0].strip().lower() == MEDIA_TYPE:
@@ -79,7 +79,7 @@ async def receive(
 async def receive_form(
     request: Request, context: Context, tenant: str, form: UploadForm, idempotency_key: str | None
 ) -> Received:
-    """Take a form in: its fields may come after the file, and say how that is to be read."""
+    """Receive a form, whose fields may follow the file that they apply to."""
     settings = context.settings
     await feed_body(request, settings.max_upload_bytes, settings.upload_timeout_seconds, form.take)
     form.finish()

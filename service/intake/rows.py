@@ -1,4 +1,4 @@
-"""Rows for a model: found by column name in any order, checked, and encoded as the model learned to."""
+"""Rows for a model: columns are matched by name, in any order, checked, and encoded as in training."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FOUND_OUT = ReadOptions()
 
 @dataclass(frozen=True)
 class ModelRows:
-    """Rows as a model takes them, and what is to be said about them."""
+    """Rows as a model expects them, with warnings about them."""
 
     X: Matrix
     y: AnyArray | None = None
@@ -40,9 +40,9 @@ class ModelRows:
 def read_rows(
     codec: Codec, content: bytes, limits: Limits, model: Model, written: ReadOptions = FOUND_OUT
 ) -> ModelRows:
-    """The rows of a body. Matrices and plain JSON take the short way; all else is read as a table.
+    """The rows of a body. Matrices and plain JSON are read directly; everything else is read as a table.
 
-    `written` says how CSV is written, and which column of a table holds labels.
+    `written` has the dialect of CSV, and the column of a table that holds labels.
     """
     if model.encoder is None and codec in MATRICES:
         try:
@@ -62,7 +62,7 @@ def read_rows(
 
 
 def with_remarks(answer: NamedArrays, rows: ModelRows, id_name: str | None) -> NamedArrays:
-    """The answer with what the rows are called and what is to be said about them."""
+    """The answer with the ids of the rows and with warnings about them."""
     if rows.ids is None or id_name is None:
         return answer if not rows.warnings else replace(answer, warnings=rows.warnings)
     arrays, columns = {**answer.arrays, "ids": rows.ids}, (*answer.columns, id_name)
@@ -70,7 +70,7 @@ def with_remarks(answer: NamedArrays, rows: ModelRows, id_name: str | None) -> N
 
 
 def from_matrix(matrix: codecs.Matrices, model: Model) -> ModelRows:
-    """Numbers by position, or by name where both sides have names."""
+    """Rows of numbers; columns are matched by name if both sides have names, else by position."""
     columns = model.columns
     if model.encoder is not None:
         if is_sparse(matrix.X):
@@ -127,7 +127,7 @@ def from_table(table: Table, model: Model, y: AnyArray | None) -> ModelRows:
 
 
 def ids_of(table: Table, name: str | None) -> AnyArray | None:
-    """What the rows are called, where they say it."""
+    """The ids of the rows, if a column holds them."""
     if name is None or name not in table.names:
         return None
     if table.is_text(name):

@@ -1,4 +1,4 @@
-"""Parameters in the query that say how a table is to be read."""
+"""Query parameters with options for reading a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def get_options(
     sheet: Annotated[str | None, Query(description=TEXTS["sheet"])] = None,
     missing_values: Annotated[list[str], Query(description=TEXTS["missing_values"])] = [],  # noqa: B006 - FastAPI copies it
 ) -> ReadOptions:
-    """How a table is to be read."""
+    """The options for reading a table."""
     return ReadOptions(
         target=target,
         columns=parse_roles(columns),
@@ -46,7 +46,7 @@ def get_options(
 
 
 def parse_query(query: QueryParams) -> ReadOptions:
-    """How CSV is written, out of a query that no dependency has read."""
+    """The options for CSV, from a query that FastAPI has not parsed."""
     return ReadOptions(
         delimiter=query.get("delimiter"),
         decimal=query.get("decimal"),
@@ -58,7 +58,7 @@ def parse_query(query: QueryParams) -> ReadOptions:
 
 
 def parse_raw(query: QueryParams) -> bool:
-    """Whether text in an answer of CSV is to stay as it is."""
+    """Whether text in CSV is written unchanged."""
     value = query.get("raw", "false")
     if value not in ("true", "false"):
         raise Invalid([FieldError("/query/raw", f"raw is true or false, not {value[:40]!r}")])
@@ -69,8 +69,8 @@ RAW: dict[str, Any] = {
     "name": "raw",
     "in": "query",
     "required": False,
-    "description": "Leave text in CSV as it is. Otherwise cells that a spreadsheet would take for a formula, which "
-    "begin with `=`, `+`, `-`, `@`, a tab or a carriage return, get an apostrophe before them.",
+    "description": "Write text in CSV unchanged. By default, cells that a spreadsheet would interpret as a formula, "
+    "which begin with `=`, `+`, `-`, `@`, a tab or a carriage return, are prefixed by an apostrophe.",
     "schema": {"type": "boolean", "default": False},
 }
 CSV_PARAMETERS: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""A dataset on its way in: from a body in any media type to what the store keeps, with the roles of its columns."""
+"""The upload of a dataset: from a body in any media type to what the store keeps, with the roles of its columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from worker.store.table_part import TablePart
 
 @dataclass(frozen=True)
 class Upload:
-    """What the store keeps of a body."""
+    """The content of a body, as the store keeps it."""
 
     X: Matrix
     y: AnyArray
@@ -54,7 +54,7 @@ class Upload:
 
 
 def parse_roles(text: str | None) -> dict[str, str]:
-    """`{"column": "role", ...}` out of a query parameter."""
+    """Roles by column, from the JSON object in a query parameter."""
     if text is None:
         return {}
     try:
@@ -67,10 +67,10 @@ def parse_roles(text: str | None) -> dict[str, str]:
 
 
 class Reception:
-    """A body of labeled rows, taken in while it arrives.
+    """A body of labeled rows, received while it arrives.
 
-    CSV is parsed as it comes. The other media types are read when they are whole: what is large of them lies in a file
-    without a name until then, and is mapped. So what an upload takes in memory is bounded, but for JSON.
+    CSV is parsed as it arrives. Other media types are read when they are complete. Until then a large body is kept in
+    an unnamed temporary file, which is memory-mapped, so the memory of an upload is limited, except for JSON.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Reception:
                 self._bytes.append(np.frombuffer(piece, np.uint8)[:, None])
 
     def inspect(self, is_complete: bool = True) -> Reading:
-        """What would be read, with everything that is odd about it."""
+        """How the table would be stored, with all of its problems."""
         media_type = self._codec.media_type
         content = self._whole()
         if self._codec is CSV:
@@ -122,7 +122,7 @@ class Reception:
         return read_roles(media_type, table, options, labels=matrix.y, is_guessed=True)
 
     def finish(self) -> Upload:
-        """The rows. A table is sorted by the roles of its columns; a matrix is taken as it is."""
+        """The rows. The columns of a table are divided by their roles; a matrix is stored unchanged."""
         with room():
             if self._csv is not None:
                 return from_cells(JsonTable(self._csv.finish()), self._options)
@@ -135,7 +135,7 @@ class Reception:
             return Upload(*check_training_data(matrix), matrix.feature_names, fields=check_fields(matrix.fields))
 
     def _whole(self) -> memoryview:
-        """The body, once all of it has come."""
+        """The complete body."""
         content: memoryview = self._bytes.finish()[:, 0].data
         hold_unfolded(self._codec.media_type, content)
         return content
@@ -143,7 +143,7 @@ class Reception:
 
 @contextmanager
 def room() -> Iterator[None]:
-    """Refuse what the disk has no room for."""
+    """Refuse an upload if the disk is full."""
     try:
         yield
     except OSError as error:
@@ -151,7 +151,7 @@ def room() -> Iterator[None]:
 
 
 def read_upload(codec: Codec, content: bytes, limits: Limits, options: ReadOptions) -> Upload:
-    """Labeled rows out of a whole body."""
+    """The labeled rows in a complete body."""
     reception = Reception(codec, limits, options)
     for begin in range(0, len(content), PIECE_BYTES):
         reception.take(content[begin : begin + PIECE_BYTES])
@@ -159,7 +159,7 @@ def read_upload(codec: Codec, content: bytes, limits: Limits, options: ReadOptio
 
 
 def from_cells(cells: JsonTable, options: ReadOptions) -> Upload:
-    """A table, sorted by the roles of its columns."""
+    """The upload of a table, whose columns are divided by their roles."""
     if errors := list(length_errors(cells.table.names, "")):
         raise Invalid(errors)
     hold_text(cells.table, options.target)
@@ -176,7 +176,7 @@ def from_cells(cells: JsonTable, options: ReadOptions) -> Upload:
 
 
 def check_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a JSON body says beside the rows, within the bounds of a name and of metadata."""
+    """The name and metadata of a JSON body, checked for their limits."""
     try:
         DatasetFields.model_validate(fields)
     except ValidationError as error:
@@ -185,18 +185,18 @@ def check_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def hold_text(table: Table, name: str | None) -> None:
-    """Count a column of text that becomes an array, which takes as much for each value as for the longest."""
+    """Reserve memory for a column of text: NumPy gives each value as much space as the longest one needs."""
     if name is not None and table.is_text(name):
         hold(4 * len(table) * max(map(len, table.text(name)[1]), default=0))
 
 
 def with_roles(options: ReadOptions, cells: JsonTable) -> ReadOptions:
-    """The options, with the roles that a JSON body has of its own."""
+    """The options, with the roles in a JSON body."""
     return replace(options, columns={**options.columns, **cells.columns})
 
 
 def as_upload(found: Sorted) -> Upload:
-    """What is stored: a matrix where there is no more than that."""
+    """What is stored: only a matrix, if there are no columns but numbers."""
     features, labels = found.features, np.asarray(found.labels)
     extra = (found.ids, found.groups, found.weights)
     if not needs_encoder(features) and all(array is None for array in extra):
@@ -204,7 +204,8 @@ def as_upload(found: Sorted) -> Upload:
         return Upload(*check_training_data(matrix), features.names)
     numbers = np.ascontiguousarray(features.numbers)
     for block in blocks(*numbers.shape):
-        numbers[block][np.isnan(numbers[block])] = np.nan  # one of the many, so that equal tables have equal hashes
+        # One bit pattern for all NaN, so that equal tables have equal hashes.
+        numbers[block][np.isnan(numbers[block])] = np.nan
     part = TablePart(
         features.text_names,
         features.codes,
@@ -225,7 +226,7 @@ def labeled_rows(upload: Upload) -> Labeled:
 
 
 def describe(reading: Reading) -> list[ColumnRecord]:
-    """The columns as the dataset's summary shows them."""
+    """The columns for the summary of the dataset."""
     return [
         ColumnRecord(
             name=column.name,

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, in the service's own words: one entry a place, and a near name for a misspelled one."""
+"""Validation errors of pydantic in the service's words: one entry per place, and a suggestion for a misspelled name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS = {  # by pydantic's type of error; filled with its context
 def as_field_errors(
     errors: Iterable[Mapping[str, Any]], body: Any = None, model: type[BaseModel] | None = None
 ) -> list[FieldError]:
-    """Errors by place. Where a value may have several forms, pydantic has one error a form: they become one entry."""
+    """Errors by place. For a union pydantic reports an error for each type; they become one entry."""
     by_place: dict[tuple[str | int, ...], list[Mapping[str, Any]]] = {}
     for error in errors:
         place = error["loc"] if body is None else _place(error, body)

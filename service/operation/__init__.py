@@ -1,1 +1,1 @@
-"""What operators need: the supervisor of `melm up`, logs, metrics, and limits on work and connections."""
+"""Operation: the supervisor of `melm up`, logs, metrics, and limits on computations and connections."""

@@ -1,9 +1,9 @@
-"""The connections of clients: how many there are, where from, and how long each of them may be silent.
+"""Limits on client connections: their number, in total and per address, and how long they may be idle.
 
 uvicorn speaks HTTP. A `Connection` stands between uvicorn's protocol and the socket: it passes everything on, counts
-bytes and notes the time. The application, in whose scope it stands as `state["connection"]`, tells it when a request
-begins and ends. While a request is at work its handler bounds what arrives, and the kernel bounds how long a client may
-leave an answer unread (TCP_USER_TIMEOUT, which accepted connections inherit from the listening socket).
+bytes and notes the time. The application finds it in its scope, as `state["connection"]`, and tells it when a request
+begins and ends. During a request its handler limits what arrives, and the kernel limits how long a client may leave a
+response unread (TCP_USER_TIMEOUT, which accepted connections inherit from the listening socket).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from service.settings import ServiceSettings
 
 MAX_HEADER_BYTES = 64 * 1024
-FILES_OF_OUR_OWN = 200  # beside the connections: to the server, logs, uploads
+FILES_OF_OUR_OWN = 200  # for other purposes: connections to Redis, logs, uploads
 MAX_FILES = 1 << 16
-SWEEPS = 4  # in the time that headers may take
+SWEEPS = 4  # per header timeout
 TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """How many connections a process takes, and how long clients may be silent."""
+    """Limits on the number of connections of a process, and on their idle time."""
 
     in_all: int
     per_address: int
@@ -42,7 +42,7 @@ class ConnectionLimits:
 
 
 class Connections:
-    """All connections of one process. Of too many, the one that has waited longest for its client makes room."""
+    """All connections of one process. If there are too many, the longest idle one is closed."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
@@ -51,7 +51,7 @@ class Connections:
         self._is_sweeping = False
 
     def take(self, connection: ClientConnection) -> None:
-        """A new one."""
+        """Add a connection."""
         same = self._by_address[connection.address]
         same[connection] = None
         self._n += 1
@@ -63,7 +63,7 @@ class Connections:
             self._sweep()
 
     def forget(self, connection: ClientConnection) -> None:
-        """One that is closed, or is to make room."""
+        """Remove a connection."""
         same = self._by_address[connection.address]
         if connection in same:
             del same[connection]
@@ -72,7 +72,7 @@ class Connections:
             del self._by_address[connection.address]
 
     def _make_room(self, connections: Iterable[ClientConnection]) -> None:
-        """Drop the one that has waited longest. Where all others are at work, that is the newest."""
+        """Close the longest idle connection; if all others have requests, this is the new one."""
         waiting = [(each.waiting_since, each) for each in connections if each.waiting_since is not None]
         _, longest = min(waiting, key=itemgetter(0))
         self.forget(longest)
@@ -83,7 +83,7 @@ class Connections:
             yield from same
 
     def _sweep(self) -> None:
-        """Close those whose time is up, every now and then: this costs a request less than a timer of its own."""
+        """Close connections that have timed out, periodically; that costs less than a timer for each request."""
         loop = asyncio.get_running_loop()
         for connection in list(self._all()):
             connection.close_when_late(loop.time())
@@ -93,7 +93,7 @@ class Connections:
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection: uvicorn's protocol, with an eye on the clock."""
+    """One connection: wraps uvicorn's protocol and applies timeouts."""
 
     def __init__(self, connections: Connections, **of_uvicorn: Any) -> None:
         self._connections = connections
@@ -106,22 +106,22 @@ class ClientConnection(asyncio.Protocol):
         self._n_at_work = 0
         self._n_bytes = 0  # since the last request ended
         self._n_declared = 0  # of the last body
-        self._n_leftover = 0  # of that body, may still come although nobody waits for it
+        self._n_leftover = 0  # the rest of that body, which the client may still send
         self.address = ""
 
     @property
     def waiting_since(self) -> float | None:
-        """Since when nothing can be done but wait for the client to send, or to read; None while there is work."""
+        """Since when the server waits for the client to send or to read; None while it processes a request."""
         return self._idle_since if self._blocked_since is None else self._blocked_since
 
     def begin_request(self, n_declared: int) -> None:
-        """The application has a request, whose body is to have so many bytes."""
+        """The application has received a request, whose body has the declared size."""
         self._n_at_work += 1
         self._n_declared = n_declared
         self._idle_since = None
 
     def end_request(self) -> None:
-        """The application has answered. What comes now are headers, or the rest of a body that it did not want."""
+        """The application has responded. What follows are headers, or the rest of a body that was refused."""
         self._n_at_work -= 1
         if self._n_at_work == 0:
             self._n_leftover = max(self._n_declared + MAX_HEADER_BYTES - self._n_bytes, 0) if self._n_declared else 0
@@ -129,19 +129,19 @@ class ClientConnection(asyncio.Protocol):
             self._idle_since = self._loop.time()
 
     def close_when_late(self, now: float) -> None:
-        """Close, and say why to somebody who has begun to ask and gets no other answer."""
+        """Close the connection if it has timed out, with status 408 if a request has begun."""
         limits = self._connections.limits
         patience = limits.upload_seconds if self._n_leftover else limits.header_seconds
         if self._idle_since is not None and now - self._idle_since > patience:
             self._close(TIMEOUT if self._n_bytes and not self._n_leftover else b"")
 
     def abort(self) -> None:
-        """Close without a word."""
+        """Close without a response."""
         if self._transport is not None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody has connected, and is to say what they want."""
+        """A client has connected."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if isinstance(peer, tuple) else ""
@@ -149,7 +149,7 @@ class ClientConnection(asyncio.Protocol):
         self._http.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a request, or, while none is at work, of headers that are not whole yet."""
+        """Bytes of a request, or of headers that are not complete yet."""
         if self._n_bytes == 0 and self._idle_since is not None:
             self._idle_since = self._loop.time()
         self._n_bytes += len(data)
@@ -167,21 +167,21 @@ class ClientConnection(asyncio.Protocol):
             self._transport.close()
 
     def eof_received(self) -> bool | None:
-        """The client sends no more."""
+        """The client has closed its side."""
         return cast("bool | None", self._http.eof_received())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The other side is gone."""
+        """The connection is closed."""
         self._connections.forget(self)
         self._http.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client does not read as fast as it is answered."""
+        """The client reads more slowly than the server writes (back pressure)."""
         self._blocked_since = self._loop.time()
         self._http.pause_writing()
 
     def resume_writing(self) -> None:
-        """The client has read on."""
+        """The client has read enough for writing to continue."""
         self._blocked_since = None
         self._http.resume_writing()
 
@@ -190,11 +190,11 @@ class ClientConnection(asyncio.Protocol):
 def listening(settings: ServiceSettings) -> Iterator[socket.socket]:
     """The socket on which the service listens, with options that accepted connections inherit.
 
-    The kernel cuts off clients that leave an answer unread for too long, and sends small answers at once: uvloop, which
-    gets this socket by its descriptor and does not know that it is TCP, would leave them waiting for 40 ms.
+    The kernel closes connections whose client leaves a response unread for too long. TCP_NODELAY sends small responses
+    at once: uvloop, which gets this socket as a descriptor, does not set it, and would delay them by 40 ms.
     """
     found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, _, _, _, address = min(found)  # IPv4 before IPv6, where a name has both
+    family, _, _, _, address = min(found)  # IPv4 before IPv6, if a name has both
     with socket.create_server(address, family=family) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
@@ -204,7 +204,7 @@ def listening(settings: ServiceSettings) -> Iterator[socket.socket]:
 
 
 def protocol_of(settings: ServiceSettings) -> type[asyncio.Protocol]:
-    """What uvicorn is to make a protocol of each connection with, in each of its processes."""
+    """The protocol factory for uvicorn, which is called for each connection, in each process."""
     n_files = raise_file_limit()
     limits = ConnectionLimits(
         in_all=min(settings.max_connections, max(n_files - FILES_OF_OUR_OWN, 1)),
@@ -216,7 +216,7 @@ def protocol_of(settings: ServiceSettings) -> type[asyncio.Protocol]:
 
 
 def raise_file_limit() -> int:
-    """Let this process and its children open as many files as the system allows; answers how many."""
+    """Raise the limit of open files of this process and its children; returns the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft < allowed:

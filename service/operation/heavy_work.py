@@ -1,6 +1,6 @@
-"""Work that may take long: in threads of its own, a few at a time for each tenant, while somebody waits for it.
+"""Long computations: they run in a thread pool of their own, with a limit per tenant, while their client is connected.
 
-Everything else, from health to lists, has other threads and so is never behind it.
+All other requests, such as health checks and lists, use other threads and never wait for them.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from service.errors import Malformed, TooManyRequests, TooMuchWork
 
 T = TypeVar("T")
 
-GLANCE_SECONDS = 0.2  # work that is done by then is not worth a look at its client
+GLANCE_SECONDS = 0.2  # until then the connection of the client is not checked
 WAITING_PER_TENANT = 100
 
 
 class HeavyWork:
-    """The heavy work of one process."""
+    """The thread pool for long computations of one process."""
 
     def __init__(self, n_threads: int, deadline_seconds: float) -> None:
         self._threads = ThreadPoolExecutor(n_threads, "heavy")
         self._deadline_seconds = deadline_seconds
-        # A tenant has all threads but one, so that the next one's work begins at once.
+        # A tenant can use all threads but one, so that another tenant's work begins at once.
         self._turns: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(max(n_threads - 1, 1)))
         self._n_waiting: defaultdict[str, int] = defaultdict(int)
 
     async def run(self, request: Request, tenant: str, work: Callable[[ShouldStop], T]) -> T:
-        """Do it in the tenant's turn. It is told to stop when it takes too long, and when its client has gone."""
+        """Run it in the tenant's turn. It is asked to stop if it takes too long or its client has disconnected."""
         if self._n_waiting[tenant] >= WAITING_PER_TENANT:
             raise TooManyRequests(retry_after_seconds=1)
         job = _Job()
@@ -49,7 +49,7 @@ class HeavyWork:
                 gone.cancel()
             if not task.done():
                 await self._abandon(task, job)
-                raise Malformed("the client has gone")
+                raise Malformed("the client has disconnected")
             return task.result()
         except Stopped:
             raise TooMuchWork(self._deadline_seconds) from None
@@ -59,13 +59,13 @@ class HeavyWork:
             raise
 
     async def _abandon(self, task: asyncio.Task[T], job: _Job) -> None:
-        """Nobody wants the work any more. What has begun holds memory until it stops, and the request lasts as long."""
+        """Stop work whose client has disconnected. Wait for it to end, because it holds the memory of the request."""
         job.is_wanted = False
         if not job.has_begun:
             task.cancel()
         await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # it was stopped, and nobody needs to hear of it
+            task.exception()  # retrieve the exception, so that asyncio does not log it
 
     async def _in_turn(self, tenant: str, work: Callable[[ShouldStop], T], job: _Job) -> T:
         self._n_waiting[tenant] += 1
@@ -82,7 +82,7 @@ class HeavyWork:
 
 
 class _Job:
-    """Whether a piece of work has begun, and whether it is to go on."""
+    """Whether a computation has begun, and whether it is to stop."""
 
     def __init__(self) -> None:
         self.has_begun = False

@@ -1,4 +1,4 @@
-"""Logs as JSON lines, with the ids of the request and of the fit that they are about."""
+"""Logs as JSON lines, with the ids of the request and of the fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName", 
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line; what a caller gives as `extra` becomes members."""
+    """One JSON object per line; the entries of `extra` become members."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record."""
@@ -38,19 +38,19 @@ def line(at: float, level: str, logger: str, message: str, members: dict[str, An
 
 
 class RequestLog:
-    """Lines of requests, made and written a few times a second: one by one they cost as much as a small request."""
+    """The log of requests, written in batches: writing each line by itself would cost as much as a small request."""
 
     def __init__(self) -> None:
         self._noted: list[tuple[float, dict[str, Any]]] = []
 
     def add(self, members: dict[str, Any]) -> None:
-        """Note a request; its line is written soon."""
+        """Add a request; its line is written with the next batch."""
         if not self._noted:
             asyncio.get_running_loop().call_later(WRITE_SECONDS, self.write)
         self._noted.append((time.time(), members))
 
     def write(self) -> None:
-        """Write what has been noted."""
+        """Write the batch."""
         noted, self._noted = self._noted, []
         if noted:
             lines = [line(at, "info", "service.request", "request", members) for at, members in noted]

@@ -1,6 +1,6 @@
-"""Prometheus metrics: requests counted by this service's processes, fits by the workers, in the store.
+"""Prometheus metrics: requests are counted by the API processes, fits by the workers, in the store.
 
-With several API processes, `PROMETHEUS_MULTIPROC_DIR` names a directory where they keep their counts together.
+Several API processes share their counts in the directory `PROMETHEUS_MULTIPROC_DIR`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FOLDER = "melm-metrics"
 
 @contextmanager
 def shared_by(n_processes: int) -> Iterator[None]:
-    """Let the processes that this one starts count together, in a folder that is there as long as this process."""
+    """Let child processes share their counts, in a folder that is removed when this process ends."""
     remove_left_behind(Path(tempfile.gettempdir()))
     if n_processes == 1:
         yield
@@ -40,13 +40,13 @@ def shared_by(n_processes: int) -> Iterator[None]:
 
 
 def shared_folder() -> Path | None:
-    """That folder; None where a process is alone."""
+    """The shared folder; None for a single process."""
     folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     return None if folder is None else Path(folder)
 
 
 def remove_left_behind(root: Path) -> None:
-    """Remove the folders of processes that were killed. Whose folder it is stands in its name."""
+    """Remove the folders of processes that were killed. Each has the identity of its process in its name."""
     for folder in root.glob(f"{FOLDER}-*-*-*-*"):
         owner = "/".join(folder.name.removeprefix(f"{FOLDER}-").split("-")[:3])
         if is_dead_here(owner):
@@ -60,23 +60,23 @@ class Metrics:
         own = CollectorRegistry()
         self.requests = Counter("melm_requests", "Answered requests.", ["method", "route", "status"], registry=own)
         self.request_seconds = Histogram(
-            "melm_request_seconds", "Time to answer.", ["method", "route"], registry=own, buckets=SECONDS
+            "melm_request_seconds", "Response time.", ["method", "route"], registry=own, buckets=SECONDS
         )
         self.payload_bytes = Counter(
-            "melm_payload_bytes", "Bytes of bodies.", ["direction", "media_type"], registry=own
+            "melm_payload_bytes", "Bytes of request and response bodies.", ["direction", "media_type"], registry=own
         )
         self._store = StoreCollector(pulse)
         self._own = own
-        self.request_counter = cache(self.requests.labels)  # finding a labeled child costs more than counting
+        self.request_counter = cache(self.requests.labels)  # the lookup of labels costs more than counting
         self.request_timer = cache(self.request_seconds.labels)
         self._payload_counter = cache(self.payload_bytes.labels)
 
     def count_payload(self, direction: str, media_type: str, n_bytes: int) -> None:
-        """Count a body that came in or went out."""
+        """Count the bytes of a request (`in`) or response (`out`)."""
         self._payload_counter(direction, media_type).inc(n_bytes)
 
     def render(self) -> bytes:
-        """The text that Prometheus reads, over all processes."""
+        """All metrics in the text format of Prometheus, over all processes."""
         registry = self._own
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()
@@ -87,15 +87,15 @@ class Metrics:
 
 
 class StoreCollector(Collector):
-    """What workers counted, and how much waits for them."""
+    """Metrics from the store: the counts of workers, and the length of queues."""
 
     def __init__(self, pulse: Pulse) -> None:
         self._pulse = pulse
 
     def collect(self) -> Iterable[Metric]:
-        """What the store said last."""
+        """The last known values."""
         counts, health = self._pulse.counters(), self._pulse.health()
-        fits = CounterMetricFamily("melm_fits", "Fits that came to a status.", labels=["status"])
+        fits = CounterMetricFamily("melm_fits", "Fits by the status in which they ended.", labels=["status"])
         for name, value in counts.items():
             if name.startswith("fits_total:"):
                 fits.add_metric([name.removeprefix("fits_total:")], value)
@@ -103,15 +103,15 @@ class StoreCollector(Collector):
         yield CounterMetricFamily(
             "melm_recoveries", "Units taken over from a lost worker.", counts.get("recoveries_total", 0.0)
         )
-        yield histogram("melm_fit_seconds", "From submission to the end of a fit.", "fit_seconds", counts)
+        yield histogram("melm_fit_seconds", "Time from the submission to the end of a fit.", "fit_seconds", counts)
         yield histogram("melm_start_seconds", "Time of one start.", "start_seconds", counts)
-        yield GaugeMetricFamily("melm_queued_fits", "Fits that nobody has begun.", health.queued_fits)
+        yield GaugeMetricFamily("melm_queued_fits", "Fits that no worker has begun.", health.queued_fits)
         yield GaugeMetricFamily("melm_active_fits", "Fits that have not ended.", health.active_fits)
-        yield GaugeMetricFamily("melm_workers", "Workers with a fresh heartbeat.", len(health.workers))
+        yield GaugeMetricFamily("melm_workers", "Workers with a recent heartbeat.", len(health.workers))
 
 
 def histogram(name: str, documentation: str, prefix: str, counts: dict[str, float]) -> HistogramMetricFamily:
-    """A histogram out of stored counters."""
+    """A histogram from stored counters."""
     metric = HistogramMetricFamily(name, documentation)
     metric.add_metric([], list(buckets(prefix, counts)), counts.get(f"{prefix}_sum", 0.0))
     return metric

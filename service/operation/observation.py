@@ -1,4 +1,4 @@
-"""What happens around every request: an id, a log line, a place in the metrics, an answer even when it fails."""
+"""Middleware for every request: its id, log line, metrics, and a response if a handler fails unexpectedly."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ logger = logging.getLogger("service.request")
 
 PROCESS = secrets.token_hex(6)
 NUMBERS = itertools.count(1)
-# Whatever a browser shows of an answer runs no script, loads nothing, and has no origin: reports, plots, errors, all.
+# If a browser shows a response (a report, plot or error), it runs no script, loads nothing and has no origin.
 POLICY = (
     b"content-security-policy",
     b"sandbox; default-src 'none'; style-src 'unsafe-inline'; "
     b"frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 )
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few seconds, of interest to nobody
+QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})  # requested every few seconds, so not logged
 
 
 class Observation:
-    """The outermost ASGI middleware, plain so that it costs little."""
+    """The outermost middleware. It is plain ASGI, because that costs little."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, log: logs.RequestLog, memory: Memory) -> None:
         self._app = app
@@ -98,12 +98,12 @@ class Observation:
 
 
 def declared_bytes(scope: Scope) -> int:
-    """How long the body says that it is; uvicorn has refused what is no number."""
+    """The Content-Length of the body, which uvicorn has checked to be a number."""
     return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
 
 
 def id_of(scope: Scope) -> str:
-    """The id that the client gave, if it is a sane one, else a new one."""
+    """The X-Request-Id of the client, if it is valid, else a new id."""
     for name, value in scope["headers"]:
         if name == b"x-request-id":
             text = value.decode("latin-1")

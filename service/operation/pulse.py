@@ -1,4 +1,4 @@
-"""How workers and store are doing, looked up at most once a second however often somebody asks."""
+"""The health of workers and store, queried at most once a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FRESH_SECONDS = 1.0
 
 
 class Pulse:
-    """What health checks and scrapes read."""
+    """Cached values for health checks and metrics."""
 
     def __init__(self, store: Engine) -> None:
         self.health: Callable[[], WorkerHealth] = _Recent(store.workers.health)
@@ -25,7 +25,7 @@ class Pulse:
 
 
 class _Recent(Generic[T]):
-    """A look that is shared by all who ask within a second, whether it succeeded or the store was away."""
+    """A call whose result, or whose StoreUnavailable, is cached for a second."""
 
     def __init__(self, look: Callable[[], T]) -> None:
         self._look = look

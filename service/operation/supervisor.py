@@ -1,4 +1,4 @@
-"""`melm up`: a server, a worker and the API as children of one supervisor, which restarts what dies."""
+"""`melm up`: Redis, a worker and the API as child processes of a supervisor, which restarts them if they die."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from worker.store.process import identity, is_dead_here
 
 READY_SECONDS = 60.0
 STOP_SECONDS = {"api": 10.0, "worker": 25.0, "server": 10.0}  # then they are killed
-QUICK_SECONDS = 10.0  # a part that dies sooner than this has not really started
-QUICK_DEATHS_SAID = 5  # after so many in a row, what the part said last is shown
+QUICK_SECONDS = 10.0  # a process that ends sooner counts as failed to start
+QUICK_DEATHS_SAID = 5  # after so many in a row, its last output is shown
 MAX_PAUSE_SECONDS = 15.0
 OLDEST_SERVER = 7
 SOCKET = "server.sock"
 MAX_SOCKET_PATH = 100  # the kernel takes 107 bytes
-MEMORY_SHARE = 0.5  # of this machine's memory, for the embedded server
+MEMORY_SHARE = 0.5  # share of this machine's memory for the embedded Redis
 PR_SET_PDEATHSIG = 1
 SERVER_WARNING = re.compile(r"\d+:\w .+? # (?!WARNING)(.*)")  # WARNING is its advice about this machine's kernel
 COLORS = {"melm": "1", "server": "35", "worker": "36", "api": "32", "warning": "33", "error": "31"}
@@ -63,18 +63,18 @@ class Deployment:
 
 @dataclass
 class ChildProcess:
-    """One child: how it is started, and what it said last."""
+    """A child process: how it is started, and its last output."""
 
     name: str
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
-    inherits: tuple[int, ...] = ()  # open files that it keeps
+    inherits: tuple[int, ...] = ()  # file descriptors that it inherits
     process: asyncio.subprocess.Process | None = None
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
 
 def run(plan: Deployment) -> int:
-    """Start everything and stay until told to stop; answers the exit code."""
+    """Start everything and run until a signal asks to stop; returns the exit code."""
     try:
         check_plan(plan)
         with locked(plan.data_dir) as lock, socket_directory(plan.data_dir) as sockets:
@@ -87,7 +87,7 @@ def run(plan: Deployment) -> int:
 
 
 def check_plan(plan: Deployment) -> None:
-    """Find out what would fail later, before anything runs."""
+    """Check settings and port before anything is started."""
     settings = ServiceSettings.from_environment(os.environ)
     check_binding(plan.host, Keyring(settings.keys, plan.keys_file), settings.user_header)
     family = socket.AF_INET6 if ":" in plan.host else socket.AF_INET
@@ -102,9 +102,9 @@ def check_plan(plan: Deployment) -> None:
 
 @contextmanager
 def locked(data_dir: Path) -> Iterator[int]:
-    """The data directory for ourselves: two servers on the same files would destroy them.
+    """Lock the data directory: two Redis servers on the same files would destroy them.
 
-    The server inherits the lock that is yielded, and so holds it for as long as it lives, even when we are killed.
+    The server inherits the open lock file, so it keeps the lock as long as it lives, even if the supervisor is killed.
     """
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (data_dir / "lock").open("a+") as lock:
@@ -137,14 +137,14 @@ def was_killed(holder: str) -> bool:
 
 
 def check_no_server(server_socket: Path) -> None:
-    """Refuse a data directory where somebody else has started a server."""
+    """Refuse a data directory in which another program has started a server."""
     with socket.socket(socket.AF_UNIX) as probe, suppress(FileNotFoundError, ConnectionRefusedError):
         probe.connect(str(server_socket))
         raise UpError(f"A server answers at {server_socket} already. Stop it, or name it by --redis-url.")
 
 
 def make_private(data_dir: Path) -> None:
-    """Let nobody else read what is stored, also where an earlier version or another program has made the folder."""
+    """Make all stored files private, also those of an earlier version or another program."""
     os.umask(0o077)
     files = data_dir / "appendonlydir"
     for path in (files, *files.glob("*")):
@@ -154,7 +154,7 @@ def make_private(data_dir: Path) -> None:
 
 @contextmanager
 def socket_directory(data_dir: Path) -> Iterator[Path]:
-    """Where the server's socket can be: beside the data, or in a short place where that path is too long."""
+    """The folder of the server's socket: the data directory, or a temporary folder if that path is too long."""
     if len(str(data_dir.resolve())) < MAX_SOCKET_PATH - len(f"/{SOCKET}"):
         yield data_dir.resolve()
     else:
@@ -163,7 +163,7 @@ def socket_directory(data_dir: Path) -> Iterator[Path]:
 
 
 def parts_of(plan: Deployment, sockets: Path, lock: int) -> list[ChildProcess]:
-    """The children, in the order in which they start."""
+    """The child processes, in the order of their start."""
     server_socket = sockets / SOCKET
     environment = {
         "MELM_REDIS_URL": plan.redis_url or f"unix://{server_socket}",
@@ -182,7 +182,7 @@ def parts_of(plan: Deployment, sockets: Path, lock: int) -> list[ChildProcess]:
 
 
 def server_command(data_dir: Path, server_socket: Path) -> list[str]:
-    """A server on a private socket that writes every change to disk before it answers."""
+    """The command of a Redis server on a private socket, which writes each change to disk before it replies."""
     memory = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
     options = {
         "port": "0",
@@ -200,7 +200,7 @@ def server_command(data_dir: Path, server_socket: Path) -> list[str]:
 
 
 def server_binary() -> str:
-    """A Valkey or Redis server of this machine that is new enough, else the one that came with the package."""
+    """A Valkey or Redis server of this machine that is new enough, else the one in the package."""
     for name in ("valkey-server", "redis-server"):
         if (path := shutil.which(name)) and server_version(path) >= OLDEST_SERVER:
             return path
@@ -210,14 +210,14 @@ def server_binary() -> str:
 
 
 def server_version(path: str) -> int:
-    """The major version of a server, 0 when it does not say."""
+    """The major version of a server; 0 if unknown."""
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
     match = re.search(r"v=(\d+)", said)
     return int(match[1]) if match else 0
 
 
 async def supervise(plan: Deployment, parts: list[ChildProcess]) -> int:
-    """Run the parts until a signal comes."""
+    """Run all child processes until a signal asks to stop."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -231,12 +231,12 @@ async def supervise(plan: Deployment, parts: list[ChildProcess]) -> int:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for part in reversed(parts):  # the server last, so that the others can give back what they hold
+        for part in reversed(parts):  # the server last, so that the others can release their leases
             await end(part)
 
 
 async def keep_alive(part: ChildProcess) -> None:
-    """Start a part again whenever it dies, without end: a disk that was full has room again, and then all goes on."""
+    """Restart a process whenever it ends, without a limit: a cause such as a full disk may go away."""
     quick_deaths = 0
     while True:
         began_at = time.monotonic()
@@ -255,7 +255,7 @@ async def keep_alive(part: ChildProcess) -> None:
 
 
 async def start(part: ChildProcess) -> None:
-    """Start a child in a process group of its own, so that the terminal's Ctrl-C is ours to handle."""
+    """Start a child in a process group of its own, so that only the supervisor gets the terminal's Ctrl-C."""
     part.process = await asyncio.create_subprocess_exec(
         *part.command,
         env={**os.environ, **part.environment},
@@ -275,7 +275,7 @@ def die_with_parent() -> None:
 
 
 async def follow(part: ChildProcess) -> int:
-    """Pass on what is worth reading until the child ends; answers its exit code."""
+    """Show the warnings and errors of a child until it ends; returns its exit code."""
     process = part.process
     if process is None or process.stdout is None:
         raise RuntimeError("the part was not started")
@@ -293,7 +293,7 @@ async def follow(part: ChildProcess) -> int:
 
 
 async def next_line(stream: asyncio.StreamReader) -> bytes:
-    """The next line; empty at the end. One without end is no reason to lose sight of the part."""
+    """The next line; empty at the end. A line that is too long is replaced, so that reading goes on."""
     try:
         return await stream.readline()
     except ValueError:
@@ -301,7 +301,7 @@ async def next_line(stream: asyncio.StreamReader) -> bytes:
 
 
 async def end(part: ChildProcess) -> None:
-    """Stop a child: politely, then not. Its whole group goes, so that no grandchild stays."""
+    """Stop a child: SIGTERM first, then SIGKILL to its process group, so that no grandchild remains."""
     process = part.process
     if process is None:
         return
@@ -316,7 +316,7 @@ async def end(part: ChildProcess) -> None:
 
 
 async def announce(plan: Deployment) -> None:
-    """Say where the service is, once it answers and a worker is alive."""
+    """Print the address of the service once it answers and a worker is alive."""
     host = f"[{plan.host}]" if ":" in plan.host else plan.host
     address = f"http://{host}:{plan.port}"
     say("melm", f"starting; data in {plan.data_dir}")
@@ -330,7 +330,7 @@ async def announce(plan: Deployment) -> None:
 
 
 def answers(address: str) -> bool:
-    """Whether the service says that it is ready. It is asked directly, whatever proxy the environment names."""
+    """Whether the service is ready. The request ignores the proxy settings of the environment."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(address, timeout=2) as response:
@@ -340,13 +340,13 @@ def answers(address: str) -> bool:
 
 
 def say(name: str, text: str) -> None:
-    """One line for the person at the terminal."""
+    """Print a line."""
     sys.stdout.write(f"{paint(f'{name:>6}', name)} {text}\n")
     sys.stdout.flush()
 
 
 def paint(text: str, color: str) -> str:
-    """Text in a color, where there is a terminal that wants one."""
+    """Text in a color, if standard output is a terminal and NO_COLOR is not set."""
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         return text
     return f"\x1b[{COLORS[color]}m{text}\x1b[0m"

@@ -1,4 +1,4 @@
-"""Pictures of models, as the library draws them, with what a service says over them; and the report."""
+"""Pictures of models, drawn by the library and with a heading; and the report."""
 
 from melm.model import picture as plot
 

@@ -1,4 +1,4 @@
-"""What stands over a picture that is taken along."""
+"""The heading of a downloaded picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from melm.model import Model
 
 
 def heading_of(model: Model, name: str, target: str | None = None) -> list[str]:
-    """What stands over a picture that is taken along: what it shows, and whether it holds."""
+    """The lines above a downloaded picture: name, data, score and verdict."""
     card = with_verdict(model.card)
     by_target = f" by {target}" if target else ""
     sizes = f"{card.data.n_rows:,} rows, {card.data.n_features:,} features, {len(model.classes)} classes{by_target}"

@@ -1,4 +1,4 @@
-"""The card of a model as a document: one HTML file that refers to nothing outside, to be mailed and archived."""
+"""The card of a model as a self-contained HTML file, which can be mailed and archived."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTHING = Markup("")
 
 
 def render(out: ModelOut, model: Model) -> Markup:
-    """The document."""
+    """The report of a model."""
     card = out.card
     sections = (
         (fill("<h1>{}</h1>", out.name or out.id), introduction(out)),
@@ -59,12 +59,12 @@ def render(out: ModelOut, model: Model) -> Markup:
 
 
 def heading(text: str) -> Markup:
-    """Of a section."""
+    """The heading of a section."""
     return fill("<h2>{}</h2>", text)
 
 
 def introduction(out: ModelOut) -> Markup:
-    """What this is, in one line."""
+    """One line about the model."""
     facts = out.card.data
     shape = f"{facts.n_rows:,} rows, {facts.n_features:,} features, {len(facts.classes)} classes"
     sentence = f"Model {out.id} by {out.method}, {out.created_at:%Y-%m-%d}. {shape}."
@@ -72,18 +72,18 @@ def introduction(out: ModelOut) -> Markup:
 
 
 def verdict(card: Card) -> Markup:
-    """What a person can rely on, and what to do next."""
+    """The verdict, and what to do next."""
     found = card.verdict or judge_card(card)
     return fill('<p class="verdict">{}</p><p>{}</p>', found.sentence, found.next)
 
 
 def warnings(card: Card) -> Markup:
-    """What speaks against trusting the picture."""
+    """Reasons not to trust the picture."""
     return join(fill('<ul><li class="warning">{}</li></ul>', text) for text in card.warnings)
 
 
 def held_out(card: Card) -> Markup:
-    """The confusion of the classes, and the evidence of shuffled labels and redrawn rows."""
+    """The confusion matrix, the permutation test and the stability."""
     validation, test, stability = card.validation, card.permutation_test, card.stability
     if validation is None:
         return NOTHING
@@ -94,20 +94,22 @@ def held_out(card: Card) -> Markup:
     ]
     times = "once" if validation.repeats == 1 else f"{validation.repeats} times"
     parts = [
-        fill("<p>The whole fit inside each of {} folds, {}.</p>", validation.folds, times),
-        table(["true class", *(f"told as {label}" for label in labels), "recognized"], rows),
+        fill("<p>Cross-validation of the whole fit with {} folds, {}.</p>", validation.folds, times),
+        table(["true class", *(f"predicted as {label}" for label in labels), "recognized"], rows),
     ]
     if test is not None and (p_value := test.p_value_of_balanced_accuracy):
-        parts.append(fill("<p>Against {} fits to shuffled labels: p = {}.</p>", test.permutations, f"{p_value:.3f}"))
+        parts.append(
+            fill("<p>Permutation test with {} permuted labels: p = {}.</p>", test.permutations, f"{p_value:.3f}")
+        )
     if stability is not None:
         cosines = ", ".join(f"{cosine.median:.2f}" for cosine in stability.cosines)
-        text = f"Found again in {stability.bootstraps} fits to redrawn rows (1 is fully): {cosines}."
+        text = f"Stability of the axes over {stability.bootstraps} bootstrap samples (1: identical): {cosines}."
         parts.append(fill("<p>{}</p>", text))
     return join(parts)
 
 
 def features(card: Card) -> Markup:
-    """The features that weigh most, by their standardized loadings."""
+    """The features with the largest standardized loadings."""
     loadings = card.loadings
     order = sorted(range(len(loadings)), key=lambda j: -max(map(abs, loadings[j])))[:MAX_FEATURES]
     n_axes = len(loadings[0])
@@ -122,12 +124,12 @@ def features(card: Card) -> Markup:
     n_features = len(loadings) + card.n_more_features
     if len(order) == n_features:
         return table(header, rows)
-    note = f"The {len(order)} of {n_features} features that weigh most."
+    note = f"The {len(order)} of {n_features} features with the largest loadings."
     return join([table(header, rows), fill('<p class="quiet">{}</p>', note)])
 
 
 def data(card: Card) -> Markup:
-    """Classes and their sizes; columns where the data was a table."""
+    """Classes and their sizes, and the columns of a table."""
     facts = card.data
     parts = [table(["class", "rows"], zip(facts.classes, facts.class_counts, strict=True))]
     if n_constant := len(facts.constant_features) + facts.n_more_constant_features:
@@ -159,7 +161,7 @@ def citation() -> Markup:
 
 
 def table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> Markup:
-    """A column of nothing but numbers stands to the right."""
+    """A table, in which columns of numbers are aligned to the right."""
     body = [list(row) for row in rows]
     is_number = [all(str(row[j])[:1] in "+-0123456789" for row in body) for j in range(len(header))]
 

@@ -1,4 +1,4 @@
-"""Aliases: names that stand for models, and move from one to the next."""
+"""Aliases: names for models, which can be moved from one model to another."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Alias = Annotated[
         examples=["champion"],
     ),
 ]
-IfMatch = Annotated[str | None, Header(description="The ETag that the alias must have, or `*`: it must be there.")]
-IfNoneMatch = Annotated[str | None, Header(description="`*`: the alias must not be there yet.")]
-NO_VERSION = -1  # that no alias ever has
+IfMatch = Annotated[str | None, Header(description="The ETag that the alias must have, or `*`: the alias must exist.")]
+IfNoneMatch = Annotated[str | None, Header(description="`*`: the alias must not exist yet.")]
+NO_VERSION = -1  # a version that no alias ever has
 
 
 @router.get("", operation_id="listAliases", summary="List aliases", responses=problems())
@@ -42,7 +42,7 @@ def list_aliases(context: ContextDep, tenant: PredictTenant) -> AliasList:
     responses={200: {"headers": {"ETag": ETAG}}, **problems(404, 422)},
 )
 def get_alias(response: Response, context: ContextDep, tenant: PredictTenant, alias: Alias) -> AliasOut:
-    """What an alias stands for now."""
+    """The model that an alias names."""
     record = context.store.models.get_alias(tenant, alias)
     response.headers["ETag"] = f'"{record.version}"'
     return AliasOut.of(record)
@@ -51,10 +51,14 @@ def get_alias(response: Response, context: ContextDep, tenant: PredictTenant, al
 @router.put(
     "/{alias}",
     operation_id="putAlias",
-    summary="Let an alias stand for a model",
+    summary="Create or move an alias",
     responses={
-        200: {"description": "Moved.", "headers": {"ETag": ETAG}},
-        201: {"description": "Made.", "model": AliasOut, "headers": {"ETag": ETAG, "Location": LOCATION}},
+        200: {"description": "The alias was moved.", "headers": {"ETag": ETAG}},
+        201: {
+            "description": "The alias is new.",
+            "model": AliasOut,
+            "headers": {"ETag": ETAG, "Location": LOCATION},
+        },
         **problems(400, 404, 408, 410, 412, 413, 415, 422),
     },
     openapi_extra=body("AliasPut", shown={"champion": {"model_id": examples.MODEL_ID}}),
@@ -69,7 +73,7 @@ def put_alias(
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
 ) -> AliasOut:
-    """Make or move an alias; with If-Match only from the version that the client knows."""
+    """Create an alias, or move it to another model; with If-Match only if its version is the given one."""
     codec_for_body(request.headers.get("content-type"), JSON_ONLY)
     wanted = parse(AliasPut, content)
     expected = expected_version(if_match, if_none_match)
@@ -91,12 +95,12 @@ def put_alias(
     responses=problems(404, 412, 422),
 )
 def delete_alias(context: ContextDep, tenant: FitTenant, alias: Alias, if_match: IfMatch = None) -> None:
-    """Forget an alias; the model stays."""
+    """Delete an alias; its model is kept."""
     context.store.models.delete_alias(tenant, alias, expected_version=expected_version(if_match, None))
 
 
 def expected_version(if_match: str | None, if_none_match: str | None) -> int | None:
-    """The version that must be there: 0 for none, None for any. An ETag that no alias ever had matches none."""
+    """The version that is expected: 0 for no alias, None for any. A malformed ETag matches no version."""
     if if_none_match == "*":
         return 0
     if if_match is None or if_match == "*":

@@ -1,4 +1,4 @@
-"""Datasets: upload, find, list, delete."""
+"""Datasets: upload, list, get, delete."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
 TABLES = """CSV, Excel, Arrow, Parquet and JSON `rows` are tables: columns of numbers, text and times, with missing
 values. Every column has a role (`numeric`, `categorical`, `time`, `id`, `group`, `weight`, `info`, `ignore`, `target`),
-proposed from its values and shown with the reason in the summary; `columns` sets it. How CSV is written is found out;
-where that fails, parameters say it."""
-TABULAR = """The body may be JSON, `text/csv` with a header row, `application/x-npz` with arrays `X`, `y` and perhaps
-`feature_names` (instead of `X` those that `scipy.sparse.save_npz` writes of a sparse matrix),
+inferred from its values and returned with the reason in the summary; `columns` sets it. The dialect of CSV is detected;
+parameters override it."""
+TABULAR = """The body may be JSON, `text/csv` with a header row, `application/x-npz` with arrays `X`, `y` and optionally
+`feature_names` (for a sparse matrix the arrays that `scipy.sparse.save_npz` writes, instead of `X`),
 `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`, as the Content-Type says; or
-`multipart/form-data` with the file as a part and the parameters of the query as fields."""
-STORED_ONCE = "The same content is stored once: sending it again answers 200 with the dataset that is there."
+`multipart/form-data` with the file as one part and the query parameters as fields."""
+STORED_ONCE = "Equal content is stored once: uploading it again answers 200 with the existing dataset."
 
 
 @router.post(
@@ -35,7 +35,7 @@ STORED_ONCE = "The same content is stored once: sending it again answers 200 wit
     status_code=201,
     responses={
         200: {
-            "description": "The same content was there already; or, with `dry_run`, what would be read.",
+            "description": "The existing dataset of this content; or, with `dry_run`, how the table would be stored.",
             "model": DatasetOut | ReadingOut,
             "headers": {"Location": LOCATION},
         },
@@ -53,10 +53,10 @@ def create_dataset(
     tenant: FitTenant,
     received: ReceivedDep,
     name: Annotated[
-        str | None, Query(description="A name, where the body has no place for one.", max_length=200)
+        str | None, Query(description="A name, for media types whose body cannot contain one.", max_length=200)
     ] = None,
 ) -> DatasetOut | ReadingOut:
-    """Store labeled rows, or say what would be stored."""
+    """Store labeled rows, or with `dry_run` only describe what would be stored."""
     upload, idempotency = received.content, received.idempotency
     if isinstance(upload, Reading):
         response.status_code = 200
@@ -119,5 +119,5 @@ def get_dataset(context: ContextDep, tenant: FitTenant, dataset_id: DatasetId) -
     responses=problems(404, 409, 410),
 )
 def delete_dataset(context: ContextDep, tenant: FitTenant, dataset_id: DatasetId) -> None:
-    """Delete the rows; 409 while a fit uses them."""
+    """Delete a dataset; 409 while a fit uses it."""
     context.store.datasets.delete(tenant, dataset_id)

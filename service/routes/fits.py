@@ -34,12 +34,12 @@ from worker.store.records import FitRecord, Idempotency, Status, SubmitOutcome
 router = APIRouter(prefix="/v1/fits", tags=["fits"])
 
 HEARTBEAT_SECONDS = 15
-BATCH_SECONDS = 0.05  # events within this time go out together
+BATCH_SECONDS = 0.05  # events within this time are sent together
 ENDINGS = frozenset({"succeeded", "failed", "canceled"})
-EVENT_ID = r"^[0-9]{1,15}(-[0-9]{1,15})?$"  # \d would let in the digits of all scripts
+EVENT_ID = r"^[0-9]{1,15}(-[0-9]{1,15})?$"  # \d would also match digits of other scripts
 ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
     200: {"description": "The fit has ended.", "model": FitOut, "headers": {"Location": LOCATION}},
-    202: {"description": "The fit goes on.", "headers": {"Location": LOCATION, "Retry-After": RETRY_AFTER}},
+    202: {"description": "The fit is active.", "headers": {"Location": LOCATION, "Retry-After": RETRY_AFTER}},
 }
 
 
@@ -47,8 +47,8 @@ ENDED_OR_NOT: dict[int | str, dict[str, Any]] = {
     "",
     operation_id="createFit",
     summary="Submit a fit",
-    description="Answers 202 at once, and 200 where the fit has ended: by `Prefer: wait=N`, or because an equal fit "
-    "has succeeded before (`reused`) and `force` is not set.",
+    description="Answers 202 at once; or 200 if the fit has ended, within the time of `Prefer: wait=N` or because an "
+    "equal fit has succeeded before (`reused`) and `force` is not set.",
     status_code=202,
     response_model=FitOut,
     responses={**ENDED_OR_NOT, **problems(400, 404, 408, 409, 410, 413, 415, 422)},
@@ -63,7 +63,7 @@ async def create_fit(
     wait_seconds: WaitSeconds,
     until: Until = "end",
 ) -> Response:
-    """Store what is asked for, wake the workers, and wait as long as the client prefers to."""
+    """Store the fit, wake the workers, and wait for as long as the client prefers."""
     codec_for_body(request.headers.get("content-type"), JSON_ONLY)
     record, outcome = await run_in_threadpool(submit, context, tenant, content, idempotency)
     request.scope["fit_id"] = record.id
@@ -75,7 +75,7 @@ async def create_fit(
 def submit(
     context: Context, tenant: str, content: bytes, idempotency: Idempotency | None
 ) -> tuple[FitRecord, SubmitOutcome]:
-    """From a body to a stored fit. Rows that came along are stored as a dataset first."""
+    """Parse a body and store the fit. Rows in the body are first stored as a dataset."""
     ask = submission.parse(content, context.settings.limits)
     store = context.store
 
@@ -95,7 +95,7 @@ def submit(
 async def answer(
     request: Request, context: Context, record: FitRecord, *, reused: bool = False, accepted: bool = False
 ) -> Response:
-    """A fit, with how soon to ask again while it goes on."""
+    """The response with a fit, and with Retry-After while it is active."""
     headers = {}
     if accepted:
         headers["Location"] = f"{request.scope.get('root_path', '')}/v1/fits/{record.id}"
@@ -108,7 +108,7 @@ async def answer(
 
 
 def status_detail(context: Context, record: FitRecord) -> str | None:
-    """What a queued fit waits for. The pulse remembers an outage for a second; a fit that is stored is answered."""
+    """What a queued fit waits for, if known. An unavailable store is ignored here: the fit itself was already read."""
     with suppress(StoreUnavailable):
         if record.status is Status.QUEUED and not context.pulse.health().workers:
             return "waiting: no worker is alive"
@@ -119,8 +119,8 @@ def status_detail(context: Context, record: FitRecord) -> str | None:
 def list_fits(
     context: ContextDep,
     tenant: FitTenant,
-    status: Annotated[Status | None, Query(description="Only fits of this status.")] = None,
-    name: Annotated[str | None, Query(description="Only fits of this name.", max_length=200)] = None,
+    status: Annotated[Status | None, Query(description="Only fits with this status.")] = None,
+    name: Annotated[str | None, Query(description="Only fits with this name.", max_length=200)] = None,
     limit: Limit = 20,
     cursor: Cursor = None,
 ) -> PageOut[FitOut]:
@@ -133,8 +133,8 @@ def list_fits(
     "/{fit_id}",
     operation_id="getFit",
     summary="Get a fit",
-    description="With `Prefer: wait=N` the answer comes when the fit has ended, or after N seconds; with `until=model` "
-    "as soon as its model is there.",
+    description="With `Prefer: wait=N` the response is sent when the fit has ended, or after N seconds; with "
+    "`until=model` as soon as its model is available.",
     response_model=FitOut,
     responses={200: {"headers": {"Retry-After": RETRY_AFTER}}, **problems(404, 410, 422)},
 )
@@ -146,7 +146,7 @@ async def get_fit(
     wait_seconds: WaitSeconds,
     until: Until = "end",
 ) -> Response:
-    """One fit as it stands now, or stands soon."""
+    """One fit; with `Prefer: wait=N` after it has ended or N seconds have passed."""
     record = await context.watch.ended(tenant, fit_id, wait_seconds, until_model=until == "model")
     return await answer(request, context, record)
 
@@ -154,14 +154,14 @@ async def get_fit(
 @router.get(
     "/{fit_id}/preview",
     operation_id="getFitPreview",
-    summary="Look at the best start so far",
-    description="Up to 2,000 rows, evenly spread over the dataset, where the best start so far places them. Worth "
-    "asking again after an event `start_done`. 204 before the first start is done, and when the fit has ended.",
+    summary="Preview the best start so far",
+    description="Up to 2,000 rows, evenly spread over the dataset, in the projection of the best start so far. It may "
+    "change after an event `start_done`. 204 before the first start is done and after the fit has ended.",
     response_model=PreviewOut,
-    responses={204: {"description": "There is nothing to look at."}, **problems(404, 410)},
+    responses={204: {"description": "There is no preview."}, **problems(404, 410)},
 )
 def get_preview(context: ContextDep, tenant: FitTenant, fit_id: FitId) -> Response:
-    """The picture while it is searched for."""
+    """Some rows in the best projection so far."""
     content = context.store.fits.preview(tenant, fit_id)
     headers = {"Cache-Control": "no-cache"}
     if content is None:
@@ -192,8 +192,8 @@ def list_events(
     operation_id="streamFitEvents",
     summary="Follow a fit's events",
     description="Server-Sent Events: `id`, `event` (the type) and `data` (JSON). The stream resumes after "
-    "`Last-Event-ID` and closes when the fit has ended. A comment comes whenever nothing has happened for "
-    f"{HEARTBEAT_SECONDS} seconds.",
+    "`Last-Event-ID` and closes when the fit has ended. A comment is sent as a heartbeat after "
+    f"{HEARTBEAT_SECONDS} seconds without events.",
     response_class=StreamingResponse,
     responses={
         200: {
@@ -207,16 +207,16 @@ async def stream_events(
     context: ContextDep,
     tenant: FitTenant,
     fit_id: FitId,
-    last_event_id: Annotated[str, Header(description="The last event seen.", pattern=EVENT_ID)] = "0",
+    last_event_id: Annotated[str, Header(description="The id of the last event received.", pattern=EVENT_ID)] = "0",
 ) -> StreamingResponse:
     """Events as they happen."""
-    await context.watch.fit(tenant, fit_id)  # 404 and 410 come before the stream begins
+    await context.watch.fit(tenant, fit_id)  # 404 and 410 have to be sent before the stream begins
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingResponse(event_stream(context, tenant, fit_id, last_event_id), 200, headers, "text/event-stream")
 
 
 async def event_stream(context: Context, tenant: str, fit_id: str, after: str) -> AsyncIterator[str]:
-    """The text of the stream. Where the store goes away it ends: the client resumes after the last event it saw."""
+    """The text of the stream. If the store is unavailable it ends, and the client resumes after the last event."""
     try:
         is_active = (await context.watch.fit(tenant, fit_id)).is_active
         while True:
@@ -240,7 +240,7 @@ async def event_stream(context: Context, tenant: str, fit_id: str, after: str) -
     "/{fit_id}/cancel",
     operation_id="cancelFit",
     summary="Cancel a fit",
-    description="Stops the work within seconds. Answers 202, and 200 where the fit had ended before.",
+    description="Stops the work within seconds. Answers 202, or 200 if the fit had already ended.",
     status_code=202,
     response_model=FitOut,
     responses={**ENDED_OR_NOT, **problems(404, 410, 422)},
@@ -254,7 +254,7 @@ def cancel_fit(
         bool, Query(description="End as succeeded with the best start so far, if one is done.")
     ] = False,
 ) -> FitOut:
-    """Stop a fit, or bring it to an early end."""
+    """Cancel a fit, or end it early with the best start so far."""
     record, changed = context.store.fits.cancel(tenant, fit_id, keep_best=keep_best)
     if changed and record.is_active:
         context.dispatcher.send()
@@ -266,15 +266,15 @@ def cancel_fit(
     "/{fit_id}/retry",
     operation_id="retryFit",
     summary="Retry a fit that failed or was canceled",
-    description="Goes on from the starts that are done already.",
+    description="Continues from the starts that are already done.",
     status_code=202,
     responses={
-        202: {"description": "The fit goes on.", "headers": {"Retry-After": RETRY_AFTER}},
+        202: {"description": "The fit is active.", "headers": {"Retry-After": RETRY_AFTER}},
         **problems(404, 409, 410),
     },
 )
 def retry_fit(response: Response, context: ContextDep, tenant: FitTenant, fit_id: FitId) -> FitOut:
-    """Put a fit back on the queue."""
+    """Queue a failed or canceled fit again."""
     record = context.store.fits.retry(tenant, fit_id)
     context.dispatcher.send()
     response.headers["Retry-After"] = "1"

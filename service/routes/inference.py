@@ -1,4 +1,4 @@
-"""Models asked about rows. Decoded models are at hand; small requests are answered without leaving the loop."""
+"""Inference. Decoded models are cached; small requests are answered within the event loop."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from service.security.keys import Scope
 
 router = APIRouter(prefix="/v1/models/{model_id}", tags=["inference"])
 
-INLINE_BYTES = 4096  # bodies up to this size may be answered at once, where a thread would cost more than the work
-INLINE_VIEW_BYTES = 2**22  # the same where npy is answered with npy, which is not parsed but viewed
-INLINE_PAIRS = 2**17  # rows times kernels of a model up to which they are: about a millisecond
-CELLS_PER_PAIR = 4  # that are projected in the time that a kernel takes
-PRINTED = 4  # times as much as in memory, where numbers are written as text
+INLINE_BYTES = 4096  # bodies up to this size may be answered in the event loop: a thread would cost more
+INLINE_VIEW_BYTES = 2**22  # the same if npy is answered with npy, which is read as a view and not parsed
+INLINE_PAIRS = 2**17  # rows times kernels of a model that are evaluated in the event loop: about 1 ms
+CELLS_PER_PAIR = 4  # cells that are projected in the time that one kernel takes
+PRINTED = 4  # numbers as text take about four times as many bytes as in memory
 MATRICES = (CODECS["application/x-npy"], CODECS["application/x-npz"])
-WRITTEN = (CODECS["text/csv"], CODECS[EXCEL.media_type])  # whose reading a query may guide
+WRITTEN = (CODECS["text/csv"], CODECS[EXCEL.media_type])  # media types that the query parameters of tables apply to
 CHARSET = {"text/csv": "; charset=utf-8"}
 HEADERS = {kind: [(b"content-type", (kind + CHARSET.get(kind, "")).encode()), (b"vary", b"Accept")] for kind in CODECS}
-MAX_HEADER = 6000  # what proxies let through
+MAX_HEADER = 6000  # bytes that common proxies accept
 NEGOTIATED = """Body and answer may also be `text/csv`, `application/x-npy`, `application/x-npz`,
 `application/vnd.apache.arrow.stream` or `application/vnd.apache.parquet`; Content-Type and Accept say which."""
 ROWS = body("RowsByPosition", "RowsByName", shown=examples.ROWS) | {"parameters": CSV_PARAMETERS}
@@ -51,9 +51,9 @@ async def respond(
     ask: Callable[[CachedModel, ModelRows, ShouldStop], NamedArrays],
     tenant: str | None = None,
 ) -> Response:
-    """Decode, ask, encode: at once for little work and a model at hand, in a thread otherwise.
+    """Decode rows, apply a cached model, encode: in the event loop for small requests, otherwise in a thread.
 
-    This path has to be fast: what other handlers leave to dependencies is called here, at a tenth of the cost.
+    This path has to be fast, so it calls directly what other handlers declare as dependencies, at a tenth of the cost.
     """
     context = await get_context(request)
     tenant = authorize(request, context, Scope.PREDICT) if tenant is None else tenant
@@ -74,7 +74,8 @@ async def respond(
             answer = replace(answer, is_raw=True)
         return writer.encode(answer), answer
 
-    is_small = len(content) <= INLINE_BYTES and FORMATS[reader.media_type].is_memory_safe  # others wait for a process
+    # A body in a format that is not memory-safe is parsed in a child process, for which the request has to wait.
+    is_small = len(content) <= INLINE_BYTES and FORMATS[reader.media_type].is_memory_safe
     is_viewed = len(content) <= INLINE_VIEW_BYTES and reader is writer is CODECS["application/x-npy"]
     at_hand = context.models.peek(tenant, model_id)
     cached = await run_in_threadpool(context.models.get, tenant, model_id) if at_hand is None else at_hand
@@ -93,13 +94,13 @@ async def respond(
 
 
 def n_pairs(rows: ModelRows, n_kernels: int) -> int:
-    """The work of an answer, as if all of it were kernels at rows."""
+    """The work of a request, in kernel evaluations."""
     n_rows, n_columns = rows.X.shape
     return int(n_rows * n_kernels + n_rows * n_columns // CELLS_PER_PAIR)
 
 
 def as_header(warnings: Sequence[str]) -> bytes:
-    """As many of the warnings as a header holds, as JSON."""
+    """As many of the warnings as fit into a header, as JSON."""
     shown = list(warnings)
     while len(dumps(shown)) > MAX_HEADER:
         shown.pop()
@@ -127,7 +128,7 @@ def predict_probabilities(cached: CachedModel, rows: ModelRows, should_stop: Sho
 
 
 def predict_probabilities_and_density(cached: CachedModel, rows: ModelRows, should_stop: ShouldStop) -> NamedArrays:
-    """Class probabilities of each row, and how far it is from all training data."""
+    """Class probabilities and log density of each row."""
     answer = predict_probabilities(cached, rows, should_stop)
     log_density = cached.model.log_density(rows.X, should_stop)
     return NamedArrays({**answer.arrays, "log_density": log_density}, (*answer.columns, "log_density"), cached.id)
@@ -157,7 +158,7 @@ async def transform(request: Request, model_id: ModelId) -> Response:
     openapi_extra=ROWS,
 )
 async def predict(request: Request, model_id: ModelId) -> Response:
-    """A label for each row, as the labels were given."""
+    """A label for each row, of the type that the training labels have."""
     return await respond(request, model_id, predict_labels)
 
 
@@ -174,7 +175,7 @@ async def predict_proba(
     request: Request,
     tenant: PredictTenant,
     model_id: ModelId,
-    log_density: Annotated[bool, Query(description="Say also how far each row is from all training data.")] = False,
+    log_density: Annotated[bool, Query(description="Add the log density of each row.")] = False,
 ) -> Response:
     """Class probabilities of each row."""
     ask = predict_probabilities_and_density if log_density else predict_probabilities
@@ -197,7 +198,7 @@ async def score(
     content: Body,
     table: TableQuery,
 ) -> ScoreOut:
-    """How well a model does on rows whose labels are known."""
+    """Scores of a model on labeled rows."""
     codec = codec_for_body(request.headers.get("content-type"))
 
     def work(should_stop: ShouldStop) -> ScoreOut:

@@ -13,5 +13,5 @@ router = APIRouter(prefix="/v1/methods", tags=["fits"])
 
 @router.get("", operation_id="listMethods", summary="List the methods and their parameters", responses=problems())
 def list_methods(tenant: PredictTenant) -> MethodList:
-    """The methods that `POST /v1/fits` takes."""
+    """The methods that `POST /v1/fits` accepts."""
     return all_methods()

@@ -1,4 +1,4 @@
-"""Models and aliases: read, take away as a file, bring back, name, delete."""
+"""Models: list, import, get, download, plot, delete."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ router = APIRouter(prefix="/v1/models", tags=["models"])
 
 FILE_TYPES = ["application/x-npz", "application/x-npy", *(["application/x-onnx"] if find_spec("onnx") else [])]
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
-IfNoneMatch = Annotated[str | None, Header(description="An ETag that the client has; 304 while it holds.")]
-MaxPoints = Annotated[int, Query(ge=1, le=plot.MAX_POINTS, description="How many training rows are shown.")]
-UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "As the client has it.", "headers": {"ETag": ETAG}}}
+IfNoneMatch = Annotated[str | None, Header(description="An ETag that the client has; 304 if it is still current.")]
+MaxPoints = Annotated[int, Query(ge=1, le=plot.MAX_POINTS, description="How many training rows are shown at most.")]
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not modified.", "headers": {"ETag": ETAG}}}
 
 
 @router.get("", operation_id="listModels", summary="List models, newest first", responses=problems(422))
@@ -57,7 +57,7 @@ def list_models(
     "",
     operation_id="importModel",
     summary="Import a model's file",
-    description="Takes what `getModelFile` gives as `application/x-npz`.",
+    description="Takes a file that `getModelFile` has written as `application/x-npz`.",
     status_code=201,
     responses={
         201: {"description": "Stored.", "headers": {"Location": LOCATION}},
@@ -74,7 +74,7 @@ def import_model(
     idempotency: IdempotencyDep,
     name: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ModelOut:
-    """Store a model that was made elsewhere, once it has proved to be one."""
+    """Check and store a model that was made elsewhere."""
     codec_for_body(request.headers.get("content-type"), frozenset({"application/x-npz"}))
     model = read_model(content, context.settings.limits)
     record = once(
@@ -105,7 +105,7 @@ def import_model(
 def get_model(
     context: ContextDep, tenant: PredictTenant, model_id: ModelId, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """What a model says of itself."""
+    """A model with its projection and card."""
     record = context.store.models.get(tenant, model_id)
     headers = {"ETag": etag(record, "card")}
     if matches(if_none_match, headers["ETag"]):
@@ -117,7 +117,7 @@ def get_model(
 
 
 def etag(record: ModelRecord, kind: str) -> str:
-    """Changes once, when the evidence comes; and an alias may come to name another model."""
+    """An ETag. It contains the digest, which changes once, and the id, because an alias may move to another model."""
     return f'"{record.id}-{record.digest[:16]}-{kind}"'
 
 
@@ -130,8 +130,8 @@ def matches(header: str | None, current: str) -> bool:
     "/{model_id}/file",
     operation_id="getModelFile",
     summary="Download a model",
-    description="The whole model as `application/x-npz`, the projection alone as `application/x-npy`, or, where the "
-    "extra is installed, projection and classifier for other runtimes as `application/x-onnx`: by Accept.",
+    description="Accept selects the format: the whole model as `application/x-npz`, the projection alone as "
+    "`application/x-npy`, or projection and classifier as `application/x-onnx`, if the extra `onnx` is installed.",
     response_class=Response,
     responses={
         200: {
@@ -146,7 +146,7 @@ def matches(header: str | None, current: str) -> bool:
 def get_model_file(
     request: Request, context: ContextDep, tenant: PredictTenant, model_id: ModelId, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """The model as a file, without pickle."""
+    """The model as a file. No format contains pickled objects."""
     accept = request.headers.get("accept", "*/*")
     media_type = preferred(accept, FILE_TYPES)
     if media_type is None:
@@ -179,7 +179,7 @@ def get_model_file(
     responses=problems(404, 410),
 )
 def get_model_schema(context: ContextDep, tenant: PredictTenant, model_id: ModelId) -> dict[str, Any]:
-    """What a row by name has to be like."""
+    """The JSON Schema of a row given as an object."""
     cached = context.models.get(tenant, model_id)
     return row_schema(cached.model, f"A row for {cached.id}")
 
@@ -192,7 +192,7 @@ def get_model_schema(context: ContextDep, tenant: PredictTenant, model_id: Model
     responses=problems(404, 409, 410),
 )
 def delete_model(context: ContextDep, tenant: FitTenant, model_id: ModelId) -> None:
-    """Delete a model; 409 while an alias names it. A fit that gathers evidence for it is canceled."""
+    """Delete a model; 409 while an alias names it. A fit that is gathering evidence for it is canceled."""
     record = context.store.models.get(tenant, model_id)
     context.store.models.delete(tenant, model_id)
     context.models.drop(tenant, model_id)
@@ -204,7 +204,7 @@ def delete_model(context: ContextDep, tenant: FitTenant, model_id: ModelId) -> N
 @router.get(
     "/{model_id}/plot",
     operation_id="getPlot",
-    summary="Get what a plot of the model shows",
+    summary="Get the data of a plot of the model",
     responses=problems(404, 410, 422),
 )
 async def get_plot(
@@ -214,12 +214,12 @@ async def get_plot(
     model_id: ModelId,
     max_points: MaxPoints = plot.DEFAULT_POINTS,
 ) -> plot.Plot:
-    """Densities for one component, scatter with contours and boundary for two, pairs for more."""
+    """Densities for one component, a scatter plot with contours and boundary for two, pairs of axes for more."""
     return await context.heavy.run(request, tenant, partial(described, context, tenant, model_id, max_points))
 
 
 def described(context: Context, tenant: str, model_id: str, max_points: int, should_stop: ShouldStop) -> plot.Plot:
-    """What a plot shows of the model and of the evidence that it has by now."""
+    """The plot of a model with the evidence so far."""
     cached = context.models.get(tenant, model_id, with_evidence=True)
     return plot.describe(cached.model, cached.id, max_points, should_stop)
 
@@ -231,7 +231,7 @@ def described(context: Context, tenant: str, model_id: str, max_points: int, sho
     response_class=Response,
     responses={
         200: {
-            "description": "A drawing.",
+            "description": "The plot.",
             "content": {"image/svg+xml": {"schema": {"type": "string"}, "example": examples.SVG}},
         },
         **problems(404, 410, 422),
@@ -244,7 +244,7 @@ async def get_plot_svg(
     model_id: ModelId,
     max_points: MaxPoints = plot.DEFAULT_POINTS,
 ) -> Response:
-    """The same as a drawing."""
+    """The plot as SVG."""
 
     def work(should_stop: ShouldStop) -> str:
         cached = context.models.get(tenant, model_id, with_evidence=True)
@@ -257,7 +257,7 @@ async def get_plot_svg(
 
 
 def target_of(context: Context, tenant: str, record: ModelRecord) -> str | None:
-    """The column that the classes are from, where the model's dataset is a table that is still there."""
+    """The name of the target column, if the model's dataset is a table that still exists."""
     if record.dataset_id is None:
         return None
     with suppress(Gone, NotFound):

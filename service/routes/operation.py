@@ -23,7 +23,7 @@ NOBODY = WorkerHealth(workers=[], queued_fits=0, active_fits=0, unreadable_fits=
 
 @router.get("/healthz", operation_id="getHealth", summary="Is the process alive?", openapi_extra={"security": [{}]})
 async def get_health() -> HealthOut:
-    """The process answers."""
+    """Whether the process answers."""
     return HealthOut(status="ok")
 
 
@@ -31,8 +31,8 @@ async def get_health() -> HealthOut:
     "/readyz",
     operation_id="getReadiness",
     summary="Can requests be served?",
-    description="Ready means that the store answers, or that models are cached. `for=fits` asks instead whether a "
-    "worker is alive and work that waits is being begun.",
+    description="Ready means that the store answers, or that models are cached. With `for=fits` it means that a worker "
+    "is alive and that queued work is taken up.",
     responses={503: {"description": "Not ready.", "model": ReadyOut}, **problems(422, keyless=True)},
     openapi_extra={"security": [{}]},
 )
@@ -40,10 +40,10 @@ async def get_readiness(
     response: Response,
     context: ContextDep,
     purpose: Annotated[
-        Literal["requests", "fits"], Query(alias="for", description="What to be ready for.")
+        Literal["requests", "fits"], Query(alias="for", description="Readiness for requests or for fits.")
     ] = "requests",
 ) -> ReadyOut:
-    """Whether requests can be served, and fits worked on."""
+    """Whether the service can answer requests and run fits."""
     try:
         health, store_answers = await run_in_threadpool(context.pulse.health), True
     except StoreUnavailable:
@@ -72,5 +72,5 @@ async def get_readiness(
     responses={200: {"content": {"text/plain": {"example": examples.METRICS}}}, **problems()},
 )
 def get_metrics(context: ContextDep, tenant: AdminTenant) -> Response:
-    """Requests of this service and fits of all workers."""
+    """Metrics of this service and of all workers."""
     return Response(context.metrics.render(), media_type=CONTENT_TYPE_LATEST)

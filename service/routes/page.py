@@ -1,4 +1,4 @@
-"""The pages: the explorer, as its files stand in `service/web`, and the interactive reference of the HTTP interface."""
+"""The pages: the explorer, from the files in `service/web`, and the interactive reference of the HTTP interface."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ HEADERS = {
     "Content-Security-Policy": POLICY.format(images=""),
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-cache",  # asked for again each time, and answered 304: an upgrade shows at once
+    "Cache-Control": "no-cache",  # revalidated each time, so that an upgrade is visible at once
 }
 
 
 @router.get("/")
 async def get_page(request: Request) -> Response:
-    """The page itself."""
+    """The explorer."""
     return await get_file(request, "index.html")
 
 
 @router.get("/web/{path:path}")
 async def get_file(request: Request, path: str) -> Response:
-    """What the page is made of."""
+    """A file of the explorer."""
     response = await FILES.get_response(path, request.scope)
     response.headers.update(HEADERS)
     return response
@@ -48,7 +48,7 @@ async def get_reference(request: Request) -> Response:
 
 @router.get("/docs/{path:path}")
 async def get_swagger_ui(request: Request, path: str) -> Response:
-    """What the reference is made of."""
+    """A file of Swagger UI."""
     response = await SWAGGER_UI.get_response(path, request.scope)
     response.headers.update(HEADERS)
     return response

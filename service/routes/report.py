@@ -24,7 +24,7 @@ CONTENT: dict[str, Any] = {"text/html": {"schema": {"type": "string"}, "example"
     "/{model_id}/report",
     operation_id="getReport",
     summary="Get the model's card as a document",
-    description="One HTML file that refers to nothing outside; the model as `application/json`, by Accept.",
+    description="A self-contained HTML file; or, depending on Accept, the model as `application/json`.",
     response_class=Response,
     responses={200: {"description": "The document.", "content": CONTENT}, **problems(404, 406, 410)},
 )

@@ -1,4 +1,4 @@
-"""Rows for their owner: those of a dataset as they were uploaded, those of a model as it sees them."""
+"""Rows for their owner: of a dataset as uploaded, of a model encoded and standardized."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from worker.store.errors import NotFound
 router = APIRouter(prefix="/v1")
 
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
-MAX_CHOSEN = 1000  # by number or id: more do not fit an address
+MAX_CHOSEN = 1000  # row numbers or ids; more do not fit into a URL
 
 
 @router.get(
     "/datasets/{dataset_id}/rows",
     tags=["datasets"],
     operation_id="listRows",
-    summary="Get rows of a dataset back",
-    description="A page of rows as JSON, `text/csv`, `application/vnd.apache.arrow.stream` or `application/x-npz`, as "
-    "Accept says. Where more follow, `next_offset` and a `Link` header say so. Columns that were left out when the "
-    "dataset was stored are not there. `MELM_SERVE_ROWS=0` switches this off.",
+    summary="Get rows of a dataset",
+    description="A page of rows as JSON, `text/csv`, `application/vnd.apache.arrow.stream` or `application/x-npz`, "
+    "depending on Accept. If more rows follow, `next_offset` and a `Link` header give the next page. Columns that were "
+    "left out when the dataset was stored are not included. `MELM_SERVE_ROWS=0` disables this operation.",
     response_model=RowsPageOut,
     responses={
         200: {"headers": {"Link": {"description": "The next page.", "schema": {"type": "string"}}}},
@@ -41,12 +41,12 @@ def list_rows(
     tenant: FitTenant,
     dataset_id: DatasetId,
     rows: Annotated[list[int], Query(description="Only these row numbers.", max_length=MAX_CHOSEN)] = [],  # noqa: B006
-    ids: Annotated[list[str], Query(description="Only the rows of these ids.", max_length=MAX_CHOSEN)] = [],  # noqa: B006
-    offset: Annotated[int, Query(ge=0, le=2**53, description="How many of the rows to pass over.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=100_000, description="How many rows a page holds at the most.")] = 1000,
-    raw: Annotated[bool, Query(description="Leave text in CSV as it is, formulas too.")] = False,
+    ids: Annotated[list[str], Query(description="Only the rows with these ids.", max_length=MAX_CHOSEN)] = [],  # noqa: B006
+    offset: Annotated[int, Query(ge=0, le=2**53, description="The number of rows to skip.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=100_000, description="The largest number of rows of a page.")] = 1000,
+    raw: Annotated[bool, Query(description="Write text in CSV unchanged, even if it looks like a formula.")] = False,
 ) -> Response:
-    """Some of the rows, in the order of upload or in the order in which they are named."""
+    """Some of the rows, in the order of upload or in the order in which they are requested."""
     check_served(context)
     media_type = chosen(request, stored_rows.MEDIA_TYPES)
     record = context.store.datasets.get(tenant, dataset_id)
@@ -65,9 +65,9 @@ def list_rows(
     "/models/{model_id}/features",
     tags=["models"],
     operation_id="getModelFeatures",
-    summary="Get the training rows as the model sees them",
-    description="Encoded and standardized, as a float32 matrix. At most "
-    f"{training_features.MAX_ROWS:,} rows and {training_features.MAX_CELLS:,} cells: of more, rows drawn at random. "
+    summary="Get the features of the training rows",
+    description="The training rows as the model sees them: encoded and standardized, as a float32 matrix. At most "
+    f"{training_features.MAX_ROWS:,} rows and {training_features.MAX_CELLS:,} cells; beyond that, a random sample. "
     "`application/x-npy` is the matrix `X` alone; `application/x-npz` has `row_numbers` in the dataset, `codes` of the "
     "classes, `center`, `scale` (zero for a constant feature) and `feature_names` beside it.",
     response_class=Response,
@@ -77,7 +77,7 @@ def list_rows(
     },
 )
 def get_features(request: Request, context: ContextDep, tenant: FitTenant, model_id: ModelId) -> Response:
-    """The rows on which a picture can be turned."""
+    """The features of the training rows, from which a picture can be rotated."""
     check_served(context)
     media_type = chosen(request, training_features.MEDIA_TYPES)
     record = context.store.models.get(tenant, model_id)
@@ -92,9 +92,9 @@ def get_features(request: Request, context: ContextDep, tenant: FitTenant, model
 
 
 def check_served(context: Context) -> None:
-    """Refuse where the operator does not want rows to be read back."""
+    """Refuse if the operator has disabled the download of rows."""
     if not context.settings.serve_rows:
-        raise Forbidden("this service gives no rows back: MELM_SERVE_ROWS is 0")
+        raise Forbidden("the download of rows is disabled: MELM_SERVE_ROWS is 0")
 
 
 def chosen(request: Request, offered: list[str]) -> str:

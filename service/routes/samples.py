@@ -53,7 +53,7 @@ def list_samples(tenant: PredictTenant) -> SampleList:
 
 
 def describe(sample: samples.Sample) -> SampleOut:
-    """What a client sees of a sample before it asks for the rows."""
+    """The description of a sample, without its rows."""
     n_rows, n_features, n_classes = samples.shape(sample.name)
     return SampleOut(
         name=sample.name,
@@ -70,11 +70,11 @@ def describe(sample: samples.Sample) -> SampleOut:
     "/{name}",
     operation_id="getSample",
     summary="Get a sample dataset as CSV",
-    description="What `createDataset` takes as `text/csv`, with the sample's `target`.",
+    description="CSV that `createDataset` accepts as `text/csv`, with the sample's `target`.",
     response_class=Response,
     responses={
         200: {
-            "description": "A header row, then one line a row.",
+            "description": "A header row, then one line per row.",
             "content": {"text/csv": {"schema": {"type": "string"}, "example": CSV_EXAMPLE}},
         },
         **problems(404),

@@ -1,4 +1,4 @@
-"""What another projection of a model's training rows is worth: for pictures that are turned."""
+"""The separation of a model's training rows in another projection, for pictures that are rotated."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ router = APIRouter(prefix="/v1/models/{model_id}", tags=["models"])
 @router.post(
     "/separation",
     operation_id="getSeparation",
-    summary="Ask how far apart another projection keeps the classes",
-    description="The training rows of the model, seen through a projection V of its features. Both figures are "
-    "in-sample, as those of the card.",
+    summary="Evaluate another projection of the training rows",
+    description="Projects the training rows of the model by a projection V of its features. Both figures are "
+    "in-sample, like those in the card.",
     responses=problems(400, 404, 410, 413, 415, 422),
 )
 async def post_separation(
@@ -31,7 +31,7 @@ async def post_separation(
 
 
 def separated(context: Context, tenant: str, model_id: str, content: SeparationIn) -> SeparationOut:
-    """What the model's training rows say of V."""
+    """Evaluate V on the training rows of the model."""
     cached = context.models.get(tenant, model_id)
     n_features = len(cached.model.projection)
     if len(content.V) != n_features or len({len(row) for row in content.V}) != 1:

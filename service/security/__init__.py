@@ -1,1 +1,1 @@
-"""Who may ask: keys and their rate limit, the address to listen on, and the defense against web pages."""
+"""Authentication and protection: keys, rate limits, the address to listen on, and checks of Host and Origin."""

@@ -1,4 +1,4 @@
-"""Which address the service may listen on."""
+"""The addresses that the service may listen on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from worker.store.errors import SettingsError
 
 
 def check_binding(host: str, keyring: Keyring, user_header: str) -> None:
-    """Refuse to open a service without keys to other machines."""
+    """Refuse to listen on an address that other machines reach, if there are no keys."""
     if is_loopback(host) or not keyring.is_open or user_header:
         return
     raise SettingsError(
@@ -20,7 +20,7 @@ def check_binding(host: str, keyring: Keyring, user_header: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Whether the address is a loopback address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

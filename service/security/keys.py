@@ -1,13 +1,13 @@
-"""Who asks, and what they may do: keys that belong to tenants and carry scopes.
+"""API keys: each belongs to a tenant and has a scope.
 
-Keys are lines of a file (`MELM_KEYS_FILE`, which `melm keys` writes) or of a variable (`MELM_KEYS`); the last two words
-may be left out:
+Keys are lines of a file (`MELM_KEYS_FILE`, which `melm keys` writes) or of a variable (`MELM_KEYS`); name and time are
+optional:
 
     # tenant  scope  SHA-256 of the key                                                name    created
     acme      fit    9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  laptop  2026-11-18T09:30:00Z
 
-Only the hash is at rest. Each scope holds the ones before it: `predict` reads and asks models, `fit` makes and deletes
-datasets, fits and models, `admin` also reads the metrics. A file that changes is read again without a restart.
+Only the hash is stored. Each scope includes the previous ones: `predict` reads and uses models, `fit` creates and
+deletes datasets, fits and models, `admin` also reads the metrics. The file is reloaded when it changes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from pathlib import Path
 from worker.store.errors import SettingsError
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9._@+-]{1,64}")
-CHECK_SECONDS = 1.0  # how long a changed key file may go unnoticed
+CHECK_SECONDS = 1.0  # how often the key file is checked for changes
 logger = logging.getLogger(__name__)
 
 
 class Scope(IntEnum):
-    """What a key may do; each includes the ones before it."""
+    """The permissions of a key; each scope includes the previous ones."""
 
     PREDICT = 1
     FIT = 2
@@ -40,7 +40,7 @@ class Scope(IntEnum):
 
 @dataclass(frozen=True)
 class Principal:
-    """Whose data a request sees, and what it may do with them."""
+    """The tenant and scope of a request."""
 
     tenant: str
     scope: Scope
@@ -48,7 +48,7 @@ class Principal:
 
 @dataclass(frozen=True)
 class Key:
-    """A key at rest. One that was given no name is called by the beginning of its hash."""
+    """A stored key. A key without a name is named by the beginning of its hash."""
 
     digest: bytes
     principal: Principal
@@ -57,12 +57,12 @@ class Key:
 
 
 def digest_of(token: str) -> bytes:
-    """What is kept of a key. Keys are long and random, so that a plain hash is enough."""
+    """The hash of a key. Keys are long and random, so a hash without salt is enough."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def parse_keys(text: str, source: str = "the keys") -> list[Key]:
-    """Keys out of lines; a line that cannot be understood is named, without its content."""
+    """Parse keys. An error names the number of an invalid line, but not its content, which may be secret."""
     keys = []
     for number, line in enumerate(text.splitlines(), 1):
         if words := line.partition("#")[0].split():
@@ -75,7 +75,7 @@ def parse_keys(text: str, source: str = "the keys") -> list[Key]:
 
 
 def parse_key(tenant: str, scope: str, digest: str, name: str | None = None, created_at: str | None = None) -> Key:
-    """A key out of the words of its line."""
+    """Parse the words of a line."""
     if len(bytes.fromhex(digest)) != hashlib.sha256().digest_size:
         raise ValueError("not a SHA-256")
     return Key(
@@ -87,24 +87,22 @@ def parse_key(tenant: str, scope: str, digest: str, name: str | None = None, cre
 
 
 def check_tenant(name: str) -> str:
-    """Tenants stand in storage keys, so their names are plain."""
+    """Check the name of a tenant, which is part of Redis keys."""
     return check_name(name, "tenant")
 
 
 def check_name(name: str, noun: str) -> str:
-    """A name that can stand in a line of the file, in a log and in a storage key."""
+    """Check a name, which appears in lines of the file, in logs and in Redis keys."""
     if PLAIN_NAME.fullmatch(name) is None:
         raise ValueError(f"{name!r} is no {noun} name: at most 64 letters, digits and ._@+-")
     return name
 
 
 class Keyring:
-    """The keys that are known now."""
+    """The current keys, from setting and file."""
 
     def __init__(self, text: str = "", file: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self.is_open = (
-            not text and file is None
-        )  # no key was ever asked for: everybody on this machine may do everything
+        self.is_open = not text and file is None  # keys are not configured: all local users have full access
         self._given = parse_keys(text.replace(";", "\n"), "MELM_KEYS")
         self._keys = self._given
         self._file = file
@@ -114,7 +112,7 @@ class Keyring:
         self._load()
 
     def find(self, token: str) -> Principal | None:
-        """Whose key this is. Compares with every key, whichever it is, so that time says nothing."""
+        """The principal of a key, or None. Compares with every key, so that the lookup takes constant time."""
         self._refresh()
         digest = digest_of(token)
         found = None
@@ -125,7 +123,7 @@ class Keyring:
 
     @property
     def n_tenants(self) -> int:
-        """How many tenants have keys."""
+        """The number of tenants with keys."""
         return len({key.principal.tenant for key in self._keys})
 
     def _refresh(self) -> None:

@@ -1,4 +1,4 @@
-"""The file of keys, changed while services read it: they see the old lines or the new ones, never half of them."""
+"""The file of keys. It is replaced atomically, so that services that read it never see a partial change."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pathlib import Path
 from service.security.keys import Key, Principal, Scope, check_name, check_tenant, digest_of, parse_keys
 from worker.store.errors import SettingsError
 
-TOKEN_PREFIX = "melm_"  # noqa: S105 - by which people and scanners of secrets know a key
+TOKEN_PREFIX = "melm_"  # noqa: S105 - by which people and secret scanners recognize a key
 TOKEN_BYTES = 32
 
 
 class KeysFile:
-    """Keys by name. Lines and comments written by hand stay as they are."""
+    """Keys by name. Comments and lines written by hand are kept."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.resolve()  # a link stays a link
+        self.path = path.resolve()  # replace the target of a symbolic link, not the link
 
     def read(self) -> list[Key]:
         """All keys, in the order of the file."""
         return parse_keys(self._text(), str(self.path))
 
     def create(self, name: str, tenant: str, scope: Scope) -> str:
-        """Add a key and answer it. It cannot be asked for again: the file holds its hash."""
+        """Add a key and return it. It cannot be read again: the file contains only its hash."""
         try:
             principal = Principal(check_tenant(tenant), scope)
             check_name(name, "key")
@@ -46,7 +46,7 @@ class KeysFile:
         return token
 
     def revoke(self, name: str) -> None:
-        """Take a key out. The tenant's data and other keys stay."""
+        """Remove a key. The tenant's data and other keys are kept."""
         with self._locked():
             text = self._text()
             if all(key.name != name for key in parse_keys(text, str(self.path))):
@@ -58,7 +58,7 @@ class KeysFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """The folder's lock: the file itself is replaced by every change."""
+        """Hold a lock on the folder, because each change replaces the file."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder = os.open(self.path.parent, os.O_RDONLY)
@@ -79,7 +79,7 @@ class KeysFile:
             raise SettingsError(f"The key file {self.path} cannot be read: {error}.") from None
 
     def _write(self, text: str) -> None:
-        """Put a complete file in the place of the old one, readable by its owner and by whom the old one let in."""
+        """Replace the file atomically, with the owner and permissions of the old one."""
         try:
             descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=".keys-")
             new = Path(name)
@@ -100,7 +100,7 @@ class KeysFile:
 
 
 def line_of(key: Key) -> str:
-    """A key as its line."""
+    """The line of a key."""
     created_at = "" if key.created_at is None else f" {key.created_at:%Y-%m-%dT%H:%M:%SZ}"
     principal = key.principal
     return f"{principal.tenant} {principal.scope.name.lower()} {key.digest.hex()} {key.name}{created_at}\n"

@@ -1,4 +1,4 @@
-"""How often a key may ask."""
+"""The rate limit of keys."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-BUCKET = struct.Struct("dd")  # how many were taken, and when that was counted
-N_BUCKETS = 1 << 20  # so many that two keys hardly ever share one
+BUCKET = struct.Struct("dd")  # tokens taken, and the time of the last update
+N_BUCKETS = 1 << 20  # so many that two keys rarely share one
 
 
 class RateLimit:
-    """A token bucket per key: one second's worth may come at once. Processes that share a file share the buckets."""
+    """A token bucket per key, with a burst of one second. Processes that share a file share the buckets."""
 
     def __init__(
         self, per_second: float, file: Path | None = None, clock: Callable[[], float] = time.monotonic
@@ -26,10 +26,10 @@ class RateLimit:
         self._file = -1 if file is None else os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
         if file is not None:
             os.ftruncate(self._file, N_BUCKETS * BUCKET.size)
-        self._buckets = mmap.mmap(self._file, N_BUCKETS * BUCKET.size)  # zeros are full buckets, and take no room
+        self._buckets = mmap.mmap(self._file, N_BUCKETS * BUCKET.size)  # zeros are full buckets
 
     def allows(self, key: bytes) -> bool:
-        """Take one from the bucket, if there is one."""
+        """Take a token from the bucket of a key; False if it is empty."""
         if not self._per_second:
             return True
         place = int.from_bytes(key[:8], "big") % N_BUCKETS * BUCKET.size
@@ -43,7 +43,7 @@ class RateLimit:
 
     @contextmanager
     def _alone_with(self, place: int) -> Iterator[None]:
-        """Keep other processes away from a bucket; the kernel lets them in again when this one dies."""
+        """Lock a bucket. The kernel releases the lock if this process dies."""
         if self._file == -1:
             yield
             return

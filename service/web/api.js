@@ -1,10 +1,10 @@
-// The service's public interface. Everything the page knows comes from here.
+// The client of the HTTP interface, from which the page gets all data.
 
 const KEY = "melm.key";
 const FIRST_PAUSE = 500; // milliseconds
 const LONGEST_PAUSE = 5000;
 
-// The problem document of an answer (RFC 9457), or status 0 where there is no answer.
+// The problem document of a response (RFC 9457), or status 0 if there is no response.
 export class ResponseError extends Error {
   constructor(status, document = {}) {
     super(document.detail ?? document.title ?? "The service does not answer.");
@@ -19,7 +19,7 @@ export class ResponseError extends Error {
 
 let askForKey = null;
 
-// `ask` asks a person for a key and resolves to it.
+// `ask` asks the user for a key and resolves to it.
 export function onKeyNeeded(ask) {
   askForKey = ask;
 }
@@ -96,7 +96,7 @@ export async function* events(fitId, { signal, onOutage }) {
         if (["succeeded", "failed", "canceled"].includes(event.type)) return;
       }
     } catch (error) {
-      if (signal.aborted) throw error; // otherwise the connection broke: go on after the last event
+      if (signal.aborted) throw error; // otherwise the connection was lost: resume after the last event
     }
     await pause(FIRST_PAUSE, signal);
   }

@@ -1,8 +1,8 @@
-// A dataset as a file again, to be changed and fitted once more: its rows, its roles, the options of its fit.
+// A stored dataset as a file, to be changed and fitted again: its rows, roles, and the options of its fit.
 
 import { asCsv } from "./csv_text.js";
 
-// `leftOut` are numbers of rows; `classes` maps labels to new ones, or to null where their rows are left out.
+// `leftOut` has row numbers; `classes` maps labels to new ones, or to null if their rows are left out.
 export function asChangedFile(name, { columns, rowNumbers }, wish, { leftOut = new Set(), classes = new Map() }) {
   const target = columns.find(({ role }) => role === "target");
   const labelOf = (row) => {

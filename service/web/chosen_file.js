@@ -1,4 +1,4 @@
-// The file that was chosen last, with all that was said about it, kept in this browser: a reload and the back button find it.
+// The last chosen file with its settings, stored in this browser, so that reload and the back button keep it.
 
 const DATABASE = "melm";
 const STORE = "tables";
@@ -8,7 +8,7 @@ function open() {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open(DATABASE, 2);
     opening.onupgradeneeded = () => {
-      if (opening.result.objectStoreNames.contains(STORE)) opening.result.deleteObjectStore(STORE); // tables, until 0.1
+      if (opening.result.objectStoreNames.contains(STORE)) opening.result.deleteObjectStore(STORE); // of version 0.1
       opening.result.createObjectStore(STORE);
     };
     opening.onsuccess = () => resolve(opening.result);
@@ -30,7 +30,7 @@ async function run(mode, action) {
   }
 }
 
-let held; // private windows may refuse storage; the page then works until it is reloaded
+let held; // fallback for private windows without storage: the file is kept until a reload
 
 // A file is { name, body (a Blob), type, settings (parameters of the upload), wish (method, params, validation) }.
 export async function keepFile(file) {

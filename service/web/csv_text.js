@@ -7,5 +7,5 @@ function cell(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-// A text that a spreadsheet would take for a formula gets an apostrophe.
+// Text that a spreadsheet would interpret as a formula is prefixed by an apostrophe.
 export const harmless = (value) => (typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value);

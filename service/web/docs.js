@@ -1,4 +1,4 @@
-// The interactive reference: Swagger UI on the service's own description. No validator, which would be another host.
+// The interactive reference: Swagger UI with /openapi.json. No validator, which would be on another host.
 
 globalThis.SwaggerUIBundle({
   url: "openapi.json",

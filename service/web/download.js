@@ -1,11 +1,11 @@
-// Files for the person to keep.
+// Downloads of files.
 
 import { element } from "./element.js";
 
 export function save(blob, name) {
   const address = URL.createObjectURL(blob);
   element("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000); // the browser needs it until it has begun
+  setTimeout(() => URL.revokeObjectURL(address), 10_000); // the browser needs it until the download has begun
 }
 
 // An SVG file drawn as PNG, at twice its size.

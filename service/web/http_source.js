@@ -1,13 +1,12 @@
-// What a picture shows of a model, as the service gives it. A notebook and an exported file have sources of their own,
-// with the same four functions.
+// The data of a picture, from the service. Notebooks and exported files have other sources with the same four functions.
 
 import { ResponseError, get, post, request } from "./api.js";
 import { readNpz } from "./npz.js";
 
-const PAGE = 20_000; // rows asked for at once
+const PAGE = 20_000; // rows per request
 const MOST_ROWS = 200_000; // of a table that is shown
 
-// Where rows cannot be had: no scope, switched off, deleted, imported.
+// Rows may be unavailable: missing scope, disabled, deleted, or an imported model.
 const NOT_GIVEN = [403, 404, 410];
 
 export class HttpSource {
@@ -16,14 +15,14 @@ export class HttpSource {
     this.signal = signal;
   }
 
-  // { X (n, d) standardized, rows, codes, center, scale } of the training rows, or null where they are not given.
+  // { X (n, d) standardized, rows, codes, center, scale } of the training rows, or null if they are unavailable.
   features() {
     this.asked ??= orNull(() => this.readFeatures());
     return this.asked;
   }
 
   async readFeatures() {
-    if (!this.model.dataset_id) return null; // imported: the rows stayed where it was made
+    if (!this.model.dataset_id) return null; // an imported model has no rows
     const headers = { Accept: "application/x-npz" };
     const answer = await request(`v1/models/${this.model.id}/features`, { signal: this.signal, headers });
     const { X, row_numbers: rows, codes, center, scale } = readNpz(await answer.arrayBuffer());
@@ -31,12 +30,12 @@ export class HttpSource {
     return { X: X.data, rows: rowNumbers, codes: classCodes, center: center.data, scale: scale.data };
   }
 
-  // How far apart a projection (d, k) keeps the classes: { divergence, leave_one_out_balanced_accuracy }.
+  // The separation of a projection (d, k): { divergence, leave_one_out_balanced_accuracy }.
   separation(V) {
     return post(`v1/models/${this.model.id}/separation`, { V }, { signal: this.signal });
   }
 
-  // { columns: [{ name, role, values }], rowNumbers } of the dataset, or null where it is too large or not given.
+  // { columns: [{ name, role, values }], rowNumbers } of the dataset, or null if it is too large or unavailable.
   table() {
     this.read ??= orNull(() => this.readTable());
     return this.read;
@@ -57,7 +56,7 @@ export class HttpSource {
     return { columns, rowNumbers };
   }
 
-  // A worker that computes separations beside the page.
+  // A web worker that computes separations.
   worker() {
     return new Worker(new URL("./picture/separation_worker.js", import.meta.url), { type: "module" });
   }

@@ -1,4 +1,4 @@
-// Asks for a key where the service wants one. It is kept for this tab only.
+// Asks for an API key if the service requires one. It is kept for this tab only.
 
 import { element } from "./element.js";
 
@@ -15,7 +15,7 @@ function ask(wasRefused) {
     const form = element(
       "form",
       { method: "dialog" },
-      element("h2", { id: "key-title" }, "This service asks for a key"),
+      element("h2", { id: "key-title" }, "This service requires a key"),
       element(
         "p",
         {},
@@ -28,7 +28,7 @@ function ask(wasRefused) {
       element("button", { class: "button primary" }, "Continue"),
     );
     const dialog = element("dialog", { class: "key", "aria-labelledby": "key-title" }, form);
-    dialog.addEventListener("cancel", (event) => event.preventDefault()); // nothing can be shown without one
+    dialog.addEventListener("cancel", (event) => event.preventDefault()); // the page needs a key
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       dialog.close();

@@ -1,4 +1,4 @@
-// Which view stands at which address. Addresses are fragments: they can be shared, reloaded and served from any path.
+// The routes of the page. Routes are URL fragments, which can be shared, reloaded and served from any path.
 
 import { ResponseError, onKeyNeeded, pause } from "./api.js";
 import { element, replace } from "./element.js";
@@ -23,7 +23,7 @@ const ROUTES = [
   [/^\/models\/([\w.-]+)\/lineup$/, lineupView],
 ];
 
-const RETRY_PAUSE = 4000; // milliseconds, before a view that could not be had is asked for again
+const RETRY_PAUSE = 4000; // milliseconds until a view that could not be loaded is requested again
 
 const view = document.getElementById("view");
 let leaving = new AbortController();
@@ -50,7 +50,7 @@ async function show() {
   }
 }
 
-// The state of a view is kept in its address, so that a link shows the same: `said` is that state.
+// The state of a view is kept in the URL, so that a link shows the same; `said` is that state.
 function memory(address, query) {
   const remember = (said) => {
     const text = new URLSearchParams(said).toString();
@@ -72,7 +72,7 @@ function setTitle(title) {
   document.title = title ? `${title} · melm` : "melm";
 }
 
-// One line under the header, for what goes on behind the view; read out by screen readers.
+// The status line under the header, which screen readers announce.
 function notify(text) {
   replace(document.getElementById("notice"), text);
 }
@@ -85,7 +85,7 @@ function markCurrent(address) {
   }
 }
 
-// What a button could not do is said in the line under the header; the view stays as it is.
+// The error of a button is shown in the status line; the view is not changed.
 addEventListener("unhandledrejection", (event) => {
   if (event.reason?.name !== "AbortError" && !(event.reason instanceof ResponseError)) return;
   event.preventDefault();

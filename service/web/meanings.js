@@ -1,4 +1,4 @@
-// What numbers mean, in plain words: shown where they are pointed at.
+// Explanations of numbers, shown as tooltips.
 
 export const MEANINGS = {
   inSample:

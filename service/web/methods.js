@@ -21,7 +21,7 @@ export async function titleOf(name) {
   return (await listMethods()).find((method) => method.name === name)?.title ?? name;
 }
 
-// Of a fit's options those that somebody chose: { params, validation? }.
+// The options of a fit that differ from the defaults: { params, validation? }.
 export async function chosenOf(name, { params, validation }) {
   const { parameters = [], validation: usual } = (await listMethods()).find((method) => method.name === name) ?? {};
   const defaults = Object.fromEntries(parameters.map((parameter) => [parameter.name, parameter.default]));

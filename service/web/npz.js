@@ -1,9 +1,9 @@
-// Arrays out of NumPy's npz files, as the service writes them: a zip archive whose members are stored as they are.
+// Reads arrays from NumPy's npz files, as the service writes them: zip archives with uncompressed members.
 
 const LOCAL_FILE = 0x04034b50;
 const TYPES = { "<f4": Float32Array, "<f8": Float64Array, "<i8": BigInt64Array, "<i4": Int32Array, "|u1": Uint8Array };
 
-// { name: { data, shape } }; text and other types are left out.
+// { name: { data, shape } }; text and other types are skipped.
 export function readNpz(buffer) {
   const view = new DataView(buffer);
   const arrays = {};

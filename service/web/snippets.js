@@ -1,8 +1,8 @@
-// The same from a program: the fit that the page shows, and its prediction for a row, as Python and as curl.
+// Code that does the same as the page: the fit and the prediction of a row, in Python and with curl.
 
 const LINE = 88; // characters
 
-// `wish` is what was chosen, { params, validation? }; `row` is an example, { column: value }.
+// `wish` has the chosen options, { params, validation? }; `row` is an example, { column: value }.
 export function pythonSnippet(model, wish, row, url) {
   const options = Object.entries({ method: model.method, ...said(wish) }).map(([name, value]) => `${name}=${asPython(value)}`);
   const fit = [
@@ -40,7 +40,7 @@ export function exampleRow({ properties, required }, table) {
 
 const exampleOf = ({ type, examples }) => examples?.[0] ?? ([type].flat().includes("number") ? 0 : "");
 
-// In a single-quoted word of a shell nothing has a meaning but the quote.
+// In a single-quoted shell word only the quote has to be escaped.
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 function asPython(value, isBroken = false) {

@@ -1,4 +1,4 @@
-// What stands in a view's place while it loads, and when it cannot be shown.
+// Placeholders for a view that is loading or cannot be shown.
 
 import { ResponseError } from "./api.js";
 import { button, element } from "./element.js";
@@ -21,7 +21,7 @@ export function problemList(problems) {
   );
 }
 
-// An error in place of a view, with the way out.
+// An error in place of a view, with what to do.
 export function failure(error, retry) {
   const [title, detail] = explain(error);
   return element(
@@ -63,7 +63,7 @@ export function explain(error) {
   return ["The service cannot do that", error.message];
 }
 
-// What is wrong with a table, and what to do about it, as the service's reading of it says.
+// The problems of a table and their fixes, from the service's `ReadingOut`.
 export function sayProblem({ detail, column, lines = [], count = 1, advice }) {
   const where = [
     column && `column ${column}`,

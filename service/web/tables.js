@@ -1,8 +1,8 @@
-// Files on their way to the service, which reads them: first a dry run that says what would be read, then the upload.
+// The upload of files: first a dry run, which shows how the service would read the file, then the upload itself.
 
 import { request } from "./api.js";
 
-const LOOKED_AT = 16 * 2 ** 20; // bytes of a text that a dry run is sent
+const LOOKED_AT = 16 * 2 ** 20; // bytes of a text file that a dry run sends
 const TYPES = {
   csv: "text/csv",
   tsv: "text/csv",
@@ -16,13 +16,13 @@ const TYPES = {
 };
 export const ENDINGS = Object.keys(TYPES).map((ending) => `.${ending}`);
 
-// A file out of what a person chose.
+// A file from a file input or a drop.
 export function asFile(chosen) {
   const ending = chosen.name.match(/\.(\w+)$/)?.[1].toLowerCase();
   return { name: chosen.name.replace(/\.\w+$/, ""), body: chosen, type: TYPES[ending] ?? "text/csv", settings: {} };
 }
 
-// What would be read, as `ReadingOut` of the interface describes it.
+// How the file would be read: `ReadingOut`.
 export async function read({ body, type, settings }, signal) {
   const isText = type === "text/csv";
   const query = asQuery(settings);
@@ -32,7 +32,7 @@ export async function read({ body, type, settings }, signal) {
   return send(query, sent, type, signal);
 }
 
-// The dataset that the service makes of the file.
+// Uploads the file; returns the dataset.
 export function upload({ name, body, type, settings }, signal) {
   const query = asQuery(settings);
   query.set("name", name.slice(0, 200));
@@ -55,7 +55,7 @@ function asQuery(settings) {
   return query;
 }
 
-// The settings with what would settle a problem.
+// The settings with the fix of a problem.
 export function settle(settings, { parameter, value }) {
   const before = settings[parameter];
   if (parameter === "columns") return { ...settings, columns: { ...before, ...value } };
@@ -63,7 +63,7 @@ export function settle(settings, { parameter, value }) {
   return { ...settings, [parameter]: value };
 }
 
-// The settings with another role for a column. The target has a parameter of its own, and there is one of it.
+// The settings with another role for a column. The target is a separate parameter, because there is only one.
 export function withRole(settings, name, role) {
   const columns = { ...settings.columns };
   delete columns[name];

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Numbers and times as readable text.
 
 const whole = new Intl.NumberFormat("en-US");
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });

@@ -210,7 +210,7 @@ def test_a_worker_whose_consumer_hangs_ends_so_that_another_can_begin(tmp_path: 
             fit = deployed.submit(n_starts=2)
             assert hanging.process.wait(DEFAULT_TIMEOUT_SECONDS) == -signal.SIGKILL
             wait_until(lambda: all(map(is_dead_here, children)))
-        assert "fits wait and no message comes" in (tmp_path / "worker.log").read_text()
+        assert "fits wait, but the worker receives no messages" in (tmp_path / "worker.log").read_text()
         deployed.dispatcher.send()
         with deployed.worker():
             deployed.wait_for_end(fit)

@@ -1,4 +1,4 @@
-"""Datasets as a worker's process has prepared them: once, and the least recently used is given up first."""
+"""An LRU cache of prepared datasets in a worker process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from worker.store import Store
 
 
 class DatasetCache:
-    """Bounded by bytes. Keyed by content, so that a dataset that was deleted and stored again is the same one."""
+    """Limited by bytes. The key is the content hash, so it survives that a dataset is deleted and uploaded again."""
 
     def __init__(self, store: Store, library: Library) -> None:
         self._store = store
@@ -20,7 +20,7 @@ class DatasetCache:
         self._datasets: OrderedDict[str, tuple[int, Any]] = OrderedDict()
 
     def load(self, tenant: str, dataset_id: str, content_hash: str) -> Any:
-        """A dataset as the library has prepared it."""
+        """A dataset, prepared by the library."""
         if content_hash not in self._datasets:
             record = self._store.datasets.get(tenant, dataset_id)
             values = self._files.load(tenant, record)

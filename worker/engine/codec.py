@@ -1,7 +1,7 @@
-"""Unit arguments and results as bytes: MessagePack, with arrays as an extension. No pickle.
+"""Unit arguments and results as bytes: MessagePack, with arrays as an extension type. No pickle.
 
-`decode(encode(value))` gives the same values and the same array bits, laid out as they were. Tuples come
-back as lists.
+The round trip `decode(encode(value))` preserves all values, and the bits and memory layout of arrays. Tuples become
+lists.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from worker.store.errors import Damaged
 
 ARRAY = 1  # the extension's code
-KINDS = "biufcUS"  # of arrays whose values are their bytes
+KINDS = "biufcUS"  # of arrays whose bytes are their values
 
 
 def encode(value: dict[str, Any]) -> bytes:
-    """The bytes of a dict of JSON values and arrays, nested as they may be."""
+    """Encode a dict of JSON values and arrays, which may be nested."""
     return _encoder.encode(value)
 
 

@@ -1,4 +1,4 @@
-"""Large datasets in files that the processes of a machine share: one of them reads the store, all map the file."""
+"""Large datasets in files that the processes of a machine share: one reads the store, all memory-map the file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from worker.store.records import DatasetRecord
 
 logger = logging.getLogger(__name__)
 
-SHARED_FROM_BYTES = 1 << 20  # smaller ones are read faster than shared
-KEPT_SECONDS = 3600.0  # a file that nobody asked for is given up after this
+SHARED_FROM_BYTES = 1 << 20  # reading smaller ones is faster than sharing them
+KEPT_SECONDS = 3600.0  # files that were not used for so long are deleted
 
 
 class DatasetFiles:
-    """Named by content, bounded by bytes; the least recently used is given up first, and all when a worker ends.
+    """An LRU cache of files, named by content hash and limited by bytes. A worker deletes all of them when it ends.
 
-    A process that dies leaves at most a file that is not whole, under another name, and its lock is free at once.
+    A process that dies leaves at most an incomplete file under a temporary name; its lock is released at once.
     """
 
     def __init__(self, store: Store) -> None:
@@ -38,7 +38,7 @@ class DatasetFiles:
         self._folder = Path(given or Path(tempfile.gettempdir()) / f"melm-datasets-{os.getuid()}")
 
     def load(self, tenant: str, record: DatasetRecord) -> Values:
-        """The values of a dataset. Where no file can be made they are in memory."""
+        """The values of a dataset; in memory, if no file can be created."""
         if n_value_bytes(record) < SHARED_FROM_BYTES:
             return self._store.datasets.load(tenant, record.id)
         path = self._folder / record.content_hash.removeprefix("sha256:")
@@ -51,19 +51,19 @@ class DatasetFiles:
             return self._store.datasets.load(tenant, record.id)
 
     def clear(self) -> None:
-        """Give all files up. Processes that have mapped them keep what they have."""
+        """Delete all files. Processes that have mapped them can still use them."""
         for path in self._files():
             path.unlink(missing_ok=True)
 
     def _make_folder(self) -> None:
-        """A folder that is ours alone: others could change what we have mapped."""
+        """Create the folder, and check that no other user can write to it: they could change mapped files."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = self._folder.lstat()
         if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode) or stat.S_IMODE(found.st_mode) & 0o077:
             raise PermissionError(f"{self._folder} is not a folder of this user alone")
 
     def _mapped(self, path: Path, record: DatasetRecord) -> Values | None:
-        """What the file holds; None where there is none, or another than it should be."""
+        """The values in the file; None if it does not exist or is damaged."""
         try:
             values = view(record, np.memmap(path, np.uint8, "r").view(np.ndarray))
         except (FileNotFoundError, ValueError):  # an empty file cannot be mapped
@@ -71,11 +71,11 @@ class DatasetFiles:
         except Damaged:
             logger.warning("damaged file of a dataset", extra={"dataset_id": record.id, "path": str(path)})
             return None
-        os.utime(path)  # this is what "recently used" is told by
+        os.utime(path)  # marks the file as recently used
         return values
 
     def _copied(self, path: Path, tenant: str, record: DatasetRecord) -> Values:
-        """Read the store into a file that becomes visible when it is whole and right."""
+        """Read the store into a temporary file, which is renamed when it is complete and verified."""
         descriptor, unfinished = tempfile.mkstemp(dir=self._folder, suffix=".part")
 
         def make_room(n_bytes: int) -> Bytes:
@@ -93,7 +93,7 @@ class DatasetFiles:
         return values
 
     def _shrink(self, n_more: int) -> None:
-        """Give up what is old, and what is too much together with so many bytes more."""
+        """Delete old files, and the least recently used ones, until `n_more` bytes fit."""
         limit = self._store.settings.dataset_cache_bytes
         found = []
         for path in self._files():
@@ -110,8 +110,8 @@ class DatasetFiles:
 
 
 def reserve(descriptor: int, n_bytes: int) -> None:
-    """Make a file so long. Where there is no room that is an error now, not a signal at some later write."""
-    if sys.platform == "darwin":  # which cannot reserve
+    """Allocate space for a file. If the disk is full, this raises now, instead of SIGBUS at a later write."""
+    if sys.platform == "darwin":  # macOS has no posix_fallocate
         os.ftruncate(descriptor, n_bytes)
     else:
         os.posix_fallocate(descriptor, 0, n_bytes)
@@ -119,7 +119,7 @@ def reserve(descriptor: int, n_bytes: int) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock that is free again when this process ends, however it ends."""
+    """Hold a file lock, which the kernel releases if the process dies."""
     with path.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,6 +1,7 @@
-"""How workers learn that there is work: a message that carries nothing, on one queue.
+"""How workers learn that there is work: an empty message on one queue.
 
-The store is the truth. A message only wakes a worker: one that is lost costs a sweep, one that comes twice a call.
+The state is in the store; a message only wakes a process. If one is lost, the next sweep sends another; a duplicate
+costs one call.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Dispatcher(Protocol):
-    """Sends messages. Never raises: what was not sent is found by the next sweep."""
+    """Sends messages. Never raises: the next sweep sends what could not be sent."""
 
     def send(self, n_messages: int = 1) -> None:
         """Wake so many processes of workers."""
@@ -39,19 +40,19 @@ class CeleryDispatcher:
         try:
             for _ in range(n_messages):
                 self._app.send_task(TASK, queue=QUEUE, retry=False)
-        except Exception as error:  # whatever the broker's client raises: the sweep sends again
+        except Exception as error:  # any error of the client: the next sweep sends again
             logger.warning("no message sent", extra={"reason": str(error)})
 
 
 def broker_url(redis_url: str) -> str:
-    """The store's address in the broker's spelling."""
+    """The URL of the store in the form that Celery expects."""
     if not redis_url.startswith("unix://"):
         return redis_url
     return redis_url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
 
 
 def broker_ssl(redis_url: str) -> dict[str, str] | None:
-    """What the broker's client must be told: it would speak in the clear to a `rediss://` address that says no more."""
+    """TLS options for Celery. Without them it would use no encryption for a `rediss://` URL that has no options."""
     return {"ssl_cert_reqs": "required"} if redis_url.startswith("rediss://") and "ssl_" not in redis_url else None
 
 
@@ -63,7 +64,7 @@ def celery_app(settings: Settings) -> Celery:
 
 
 def broker_settings(settings: Settings) -> dict[str, Any]:
-    """What sender and receiver of messages must share."""
+    """The settings that senders and receivers of messages share."""
     return {
         "broker_url": broker_url(settings.redis_url),
         "broker_use_ssl": broker_ssl(settings.redis_url),
@@ -76,7 +77,7 @@ def broker_settings(settings: Settings) -> dict[str, Any]:
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
             "health_check_interval": 10,
-            # How long a sender tries to connect. Not for long: the sweep sends what it could not.
+            # A sender tries to connect only briefly, because the next sweep sends what it could not.
             "max_retries": 1,
             "interval_start": 0,
             "interval_step": 0.1,

@@ -1,4 +1,4 @@
-"""The engine: the store, and the fits that live in it."""
+"""The engine: the store with its fits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from worker.store.settings import Settings
 
 
 class Engine(Store):
-    """A store that moves fits: their owner's view, the workers' view, and what looks after both."""
+    """A store with fits: the interface for their owners (`fits`), for workers (`units`, `workers`), and expiry."""
 
     def __init__(self, settings: Settings, library_version: str) -> None:
         super().__init__(settings)

@@ -1,4 +1,4 @@
-"""Expiry: what is past its time is removed, and remembered as gone."""
+"""Expiry: resources past their lifetime are removed, and answer 410 Gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BATCH = 100
 
 
 class Expiry:
-    """Removes what has expired. A dataset in use and a model with an alias stay until that changes."""
+    """Removes expired resources. A dataset in use and a model with an alias are kept until that changes."""
 
     def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
@@ -21,7 +21,7 @@ class Expiry:
         self._models = Models(connection)
 
     def sweep(self) -> int:
-        """Remove what is past its time; answers how many."""
+        """Remove expired resources; returns their number."""
         now = timestamp(self._connection.now())
         members = self._connection.call("ZRANGEBYSCORE", EXPIRIES, "-inf", now, "LIMIT", 0, BATCH)
         return sum(self._remove(*each.decode().split("\n")) for each in members)
@@ -35,7 +35,7 @@ class Expiry:
             else:
                 self._connection.run(script("expire"), tenant, {"fit": id, **self._connection.tombstone_arguments()})
         except ContractError:
-            # Still in use: looked at again a minute later, so that it does not stand in the way of others.
+            # Still in use: try again a minute later, so that it does not block the others in the batch.
             later = timestamp(self._connection.now()) + 60_000
             self._connection.call("ZADD", EXPIRIES, "XX", later, member(tenant, id))
             return False

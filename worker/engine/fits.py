@@ -1,4 +1,4 @@
-"""Fits as their owner sees them: submit, look, cancel, retry, events."""
+"""Fits as their owner sees them: submit, get, list, cancel, retry, events."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from worker.store.records import (
     SubmitOutcome,
 )
 
-FIT_VERSION = 2  # of what is stored of a fit; 1 was that of 0.1, whose active fits are planned again
+FIT_VERSION = 2  # of stored fits; that of 0.1 was 1, and its active fits are planned again
 
 
 class Fits:
-    """The fits of all tenants. Whoever submits, retries or keeps the best sends a message afterwards."""
+    """The fits of all tenants. After `submit`, `retry` and `cancel` the caller wakes workers by a message."""
 
     def __init__(self, connection: StoreConnection, library_version: str) -> None:
         self._connection = connection
@@ -37,7 +37,7 @@ class Fits:
     def submit(
         self, tenant: str, submission: FitSubmission, *, idempotency: Idempotency | None = None
     ) -> tuple[FitRecord, SubmitOutcome]:
-        """Store a fit, or find the one that answers the request already."""
+        """Store a fit, or find an equal one or that of an earlier request with the same idempotency key."""
         self._connection.refuse_when_full()
         settings = self._connection.settings
         meta = {
@@ -87,7 +87,7 @@ class Fits:
         return self.get(tenant, id), SubmitOutcome(answer)
 
     def get(self, tenant: str, id: str) -> FitRecord:
-        """A fit as it stands now."""
+        """A fit and its current state."""
         values = self._connection.call("HGETALL", key(tenant, "fit", id, "meta"))
         if not values:
             self._connection.raise_missing("fit", tenant, id)
@@ -102,7 +102,7 @@ class Fits:
         limit: int = 20,
         cursor: str | None = None,
     ) -> Page[FitRecord]:
-        """Some of the fits, newest first. A filter by name and status may give a page that is not full."""
+        """A page of fits, newest first. A page that is filtered by name and status may not be full."""
         index = key(tenant, "fits")
         if name is not None:
             index = key(tenant, "fits", "name", name)
@@ -116,9 +116,9 @@ class Fits:
         return Page(data=matching, next_cursor=ids[limit - 1] if len(ids) > limit else None)
 
     def cancel(self, tenant: str, id: str, *, keep_best: bool = False) -> tuple[FitRecord, bool]:
-        """End a fit early; tells whether it had not ended before.
+        """End a fit early. Also returns False if it had already ended.
 
-        Without `keep_best`, or when nothing is done yet, it is canceled at once; else it soon ends with the best.
+        Without `keep_best`, or if no start is done, it is canceled at once; otherwise it soon ends with the best start.
         """
         arguments = {"fit": id, "keep_best": keep_best, **limits(self._connection.settings)}
         (answer,) = self._connection.run(script("cancel"), tenant, arguments)
@@ -127,7 +127,7 @@ class Fits:
         return self.get(tenant, id), answer == "canceled"
 
     def retry(self, tenant: str, id: str) -> FitRecord:
-        """Begin a failed or canceled fit again, with the results it has."""
+        """Queue a failed or canceled fit again; its results are kept."""
         self._connection.refuse_when_full()
         settings = self._connection.settings
         arguments = {
@@ -147,7 +147,7 @@ class Fits:
         return self.get(tenant, id)
 
     def preview(self, tenant: str, id: str) -> bytes | None:
-        """Rows as the best start so far places them, JSON; None before there is one, and when the fit has ended."""
+        """Rows in the projection of the best start so far, as JSON; None before there is one and after the end."""
         commands = [("EXISTS", key(tenant, "fit", id, "meta")), ("HGET", key(tenant, "fit", id, "preview"), "rows")]
         exists, rows = self._connection.call_many(commands)
         if not exists:
@@ -156,7 +156,7 @@ class Fits:
         return found
 
     def events(self, tenant: str, id: str, *, after: str = "0", limit: int = 100) -> list[Event]:
-        """What happened to a fit after the event with that id."""
+        """The events of a fit after the one with the given id."""
         commands = [
             ("EXISTS", key(tenant, "fit", id, "meta")),
             ("XRANGE", key(tenant, "fit", id, "events"), f"({after}", "+", "COUNT", limit),
@@ -168,7 +168,7 @@ class Fits:
 
 
 def equal_key(submission: FitSubmission, library_version: str) -> str:
-    """What two fits must share to have the same model."""
+    """A hash of everything that determines the model and its evidence. Fits with equal keys are equal."""
     parts: list[object] = [
         submission.dataset_hash,
         submission.method,
@@ -184,7 +184,7 @@ def equal_key(submission: FitSubmission, library_version: str) -> str:
 
 
 def fit_record(id: str, values: Mapping[bytes, bytes]) -> FitRecord:
-    """The record of a fit from the fields that the scripts keep."""
+    """The record of a fit from its stored fields."""
     text = {name.decode(): value.decode() for name, value in values.items()}
     times = {name: from_timestamp(int(float(text[name]))) if name in text else None for name in TIMES}
     return FitRecord.model_validate(

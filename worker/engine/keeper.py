@@ -1,8 +1,8 @@
-"""Keeping leases: the parent of a worker's processes renews them, alone.
+"""Renewal of leases: the parent process of a worker renews the leases of all its child processes.
 
-A child says on a pipe which unit it has in hand. The parent renews the lease, because a thread of the child gets no
-time while a C function holds the interpreter. When the lease is gone it says so in a byte that the child shares with
-it, and kills a child that goes on nevertheless.
+A child reports its lease on a pipe. The parent renews it, because a thread of the child could not run while a C
+function holds the GIL. If the lease is lost, the parent sets a byte in shared memory, and kills the child if it does
+not stop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Report:
-    """What a child says: the unit that it has in hand now, and how many it has had, counted up to `LAST_NUMBER`."""
+    """The report of a child process: its current lease, and a number that cycles from 1 to `LAST_NUMBER`."""
 
     pid: int
     slot: int
@@ -40,11 +40,11 @@ class Report:
     lease: Lease | None
 
 
-LAST_NUMBER = 255  # what a byte can hold
+LAST_NUMBER = 255  # the largest value of a byte
 
 
 class Family:
-    """What a parent and the children it forks share: a pipe upwards, one byte for each child downwards, one for all."""
+    """Shared by a parent and its forked children: a pipe to the parent, and shared memory with a byte per child."""
 
     def __init__(self, n_children: int = 1) -> None:
         self._read, self._write = os.pipe()
@@ -52,13 +52,13 @@ class Family:
         self._bytes = mmap.mmap(-1, n_children + 1)
 
     def report(self, slot: int, number: int, lease: Lease | None) -> None:
-        """Child: this is what I have in hand. One write below PIPE_BUF arrives whole."""
+        """Called by a child: report its lease. A write of up to PIPE_BUF bytes is atomic."""
         self._bytes[slot + 1] = 0
         message = {"pid": os.getpid(), "slot": slot, "number": number, "lease": lease and lease.model_dump()}
         os.write(self._write, json.dumps(message).encode() + b"\n")
 
     def wait_for_reports(self, timeout_seconds: float) -> list[Report]:
-        """Parent: what children said since the last time; waits for the first word."""
+        """Called by the parent: wait for reports, and return all that have arrived."""
         select.select([self._read], [], [], timeout_seconds)
         data = b""
         while True:
@@ -71,24 +71,24 @@ class Family:
         return [Report(**{**each, "lease": each["lease"] and Lease.model_validate(each["lease"])}) for each in messages]
 
     def tell_lost(self, report: Report) -> None:
-        """Parent: that unit is no longer yours. It says which, since the child may have gone on to the next."""
+        """Called by the parent: tell a child that a lease is lost. The number says which one: it may have a new one."""
         self._bytes[report.slot + 1] = report.number
 
     def is_lost(self, slot: int, number: int) -> bool:
-        """Child: whether the parent said so of the unit with this number."""
+        """Called by a child: whether its lease with this number is lost."""
         return self._bytes[slot + 1] == number
 
     def stop(self) -> None:
-        """Parent: let go of what you have in hand."""
+        """Called by the parent: ask all children to release their leases."""
         self._bytes[0] = 1
 
     def is_stopping(self) -> bool:
-        """Child: whether the parent said so."""
+        """Called by a child: whether it has been asked to stop."""
         return self._bytes[0] == 1
 
 
 class ChildKeeper:
-    """Tells the parent which unit this process has in hand, and hears when it is gone."""
+    """Reports the lease of this process to its parent, and learns from it when the lease is lost."""
 
     def __init__(self, family: Family, slot: int, unit_seconds: float) -> None:
         self._family = family
@@ -99,7 +99,7 @@ class ChildKeeper:
         self._ends_at = float("inf")
 
     def hold(self, lease: Lease | None) -> None:
-        """This is the unit in hand now."""
+        """Set the current lease."""
         if lease is None and self._lease is None:
             return
         self._lease = lease
@@ -108,22 +108,22 @@ class ChildKeeper:
         self._family.report(self._slot, self._number, lease)
 
     def should_stop(self) -> bool:
-        """Whether the unit in hand is no longer wanted here."""
+        """Whether the current unit is to stop: lost, out of time, or because the process stops."""
         is_lost = self._family.is_lost(self._slot, self._number) and self._lease is not None
         return is_lost or self._family.is_stopping() or self.is_out_of_time()
 
     def is_stopping(self) -> bool:
-        """Whether the whole process is to stop."""
+        """Whether the process is to stop."""
         return self._family.is_stopping()
 
     def is_out_of_time(self) -> bool:
-        """Whether the unit in hand has had all the time that one may have."""
+        """Whether the current unit has exceeded the unit timeout."""
         return time.monotonic() > self._ends_at
 
 
 @dataclass
 class HeldLease:
-    """What a child has in hand, as its parent sees it."""
+    """The lease that a child process works on, as its parent knows it."""
 
     report: Report
     lease: Lease
@@ -134,9 +134,9 @@ class HeldLease:
 
 
 class ParentKeeper:
-    """Renews the leases of all children, tells them when one is gone, and kills those that do not let go.
+    """Renews the leases of all child processes, tells a child if its lease is lost, and kills it if it does not stop.
 
-    Says that the worker is alive.
+    It also sends the heartbeat of the worker.
     """
 
     def __init__(self, store: Engine, dispatcher: Dispatcher, family: Family, name: str) -> None:
@@ -149,11 +149,11 @@ class ParentKeeper:
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch in the background."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more, and say that the worker has ended."""
+        """Stop the thread, and remove the worker's heartbeat."""
         self._stop.set()
         self._thread.join()
         with suppress(ContractError):
@@ -178,18 +178,18 @@ class ParentKeeper:
                     if time.monotonic() - heard_at > settings.stalled_seconds and self._is_stalled():
                         self._end_worker()
             except ContractError:
-                continue  # the server is away: the next look may find it back
+                continue  # the server is unavailable: try again at the next tick
             except Exception:
                 logger.exception("keeper failed")
 
     def _is_stalled(self) -> bool:
-        """Whether fits wait that this worker could work on, and nobody does."""
+        """Whether fits wait that this worker could run, and no worker runs any."""
         health = self._store.workers.health()
         return not health.moving and health.active_fits > health.unreadable_fits
 
     def _end_worker(self) -> None:
-        """The consumer of messages consumes no more, and may not even hear a signal. A supervisor starts another."""
-        logger.critical("fits wait and no message comes: the worker ends")
+        """End this worker, so that its supervisor restarts it. A stuck consumer may not handle SIGTERM either."""
+        logger.critical("stalled: fits wait, but the worker receives no messages; exiting")
         os.kill(os.getpid(), signal.SIGTERM)
         if not self._stop.wait(self._store.settings.kill_seconds):
             os.kill(os.getpid(), signal.SIGKILL)  # its children end with it
@@ -212,7 +212,7 @@ class ParentKeeper:
                 self._family.tell_lost(held.report)
 
     def _is_held(self, held: HeldLease, now: float) -> bool:
-        """Whether the lease still stands; renews it when that is due."""
+        """Whether the lease is still held; renews it if that is due."""
         if now - held.renewed_at < self._store.settings.renew_seconds:
             return self._store.units.is_held(held.lease)
         held.renewed_at = now
@@ -226,5 +226,5 @@ class ParentKeeper:
 
 
 def tick(settings: Settings) -> float:
-    """How often a parent looks after its children, even when they say nothing."""
+    """How often a parent checks its children, even if they report nothing."""
     return min(settings.renew_seconds / 5, settings.cancel_poll_seconds)

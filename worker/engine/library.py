@@ -1,4 +1,4 @@
-"""What the runner needs of a numerical library."""
+"""The interface of the runner to the numerical library."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from worker.store.table_part import TablePart
 
 
 class Library(Protocol):
-    """Plans fits, runs their units, turns a model into bytes. All of it depends on its arguments alone."""
+    """Plans fits, runs their units, serializes models. All methods are pure functions of their arguments."""
 
     def prepare(self, record: DatasetRecord, X: Matrix, y: AnyArray, part: TablePart | None) -> Any:
-        """A dataset in the form in which it is kept in memory, and given to the other two."""
+        """A dataset prepared for the other methods, as it is cached in memory."""
         ...
 
     def plan(self, fit: FitRecord, data: Any) -> Plan[Any]:
@@ -30,11 +30,11 @@ class Library(Protocol):
     def run(
         self, fit: FitRecord, data: Any, units: Sequence[Unit], should_stop: Callable[[], bool]
     ) -> Sequence[Result]:
-        """What units that are alike give. Raises `Stopped` soon after it is told to stop."""
+        """Run similar units together. Raises `Stopped` soon after `should_stop` returns True."""
         ...
 
     def preview(self, fit: FitRecord, data: Any, unit: Unit, result: Result) -> Preview | None:
-        """What a unit has found, to be shown while the fit goes on."""
+        """A preview of the result of a unit, which is shown while the fit runs."""
         ...
 
     def dump(self, model: Any) -> tuple[bytes, dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""The reconciler: finds what a dead worker or a lost message left behind, and puts it back.
+"""The reconciler: recovers the work of dead workers and of lost messages.
 
-It runs as a thread in every API process and every worker's parent process, so that it needs no process of its own. All
-it does is idempotent; a lock only keeps several of them from doing it at the same moment.
+It runs as a thread in every API process and in the parent process of every worker, so it needs no process of its own.
+Its work is idempotent; a lock only avoids that several reconcilers do it at the same time.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Reconciler:
         self._has_adopted = False
 
     def start(self) -> None:
-        """Begin to sweep in the background."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Sweep no more."""
+        """Stop the thread."""
         self._stop.set()
         self._thread.join()
 
     def sweep(self) -> int:
-        """Look once; answers how many messages were sent."""
+        """Sweep once; returns the number of messages sent."""
         judge_leases = self._may_judge_leases()
         if not self._has_adopted:
             self._store.units.adopt_earlier()
@@ -57,12 +57,12 @@ class Reconciler:
                 self.sweep()
             except ContractError as error:
                 self._last_touch = float("-inf")
-                logger.warning("sweep broke off", extra={"reason": str(error)})
+                logger.warning("sweep interrupted", extra={"reason": str(error)})
             except Exception:
                 logger.exception("sweep failed")
 
     def _may_judge_leases(self) -> bool:
-        """Whether an overdue lease means a lost worker. Not while the server was away: nobody could renew then."""
+        """Whether an expired lease means a lost worker. Not after an outage of the store: no lease could be renewed."""
         settings = self._store.settings
         self._store.ping()
         now = time.monotonic()
@@ -72,7 +72,7 @@ class Reconciler:
         return now - self._in_touch_since >= settings.lease_seconds
 
     def _release_dead(self) -> int:
-        """Take units from dead processes of this host at once, without waiting for their leases to end."""
+        """Release the leases of dead processes of this host at once, without waiting for the lease timeout."""
         n_messages = 0
         for lease in self._store.units.leases():
             if is_dead_here(lease.process):

@@ -1,7 +1,7 @@
-"""Works on fits: takes units, runs them, plans what comes next, ends the fit. Knows nothing of Celery.
+"""Runs fits: leases units, runs them, plans the next stage, ends the fit. Independent of Celery.
 
-A process that is woken takes a turn: it asks for work until there is none. A plan is driven by replay: it is run again
-from its beginning with the stored results, up to the first stage that has units without one.
+A process that is woken takes a turn: it runs units until there are none. A plan is replayed: it is run from its
+beginning with the stored results, up to the first stage with units that have no result.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from worker.store.records import FitError, FitRecord, Lease, Status
 P = ParamSpec("P")
 T = TypeVar("T")
 KEPT_FITS = 1000
-MOST_AT_ONCE = 2_000  # units that one script puts up: the server does nothing else meanwhile
+MOST_AT_ONCE = 2_000  # units that one script makes ready; meanwhile the server is blocked
 
 logger = logging.getLogger(__name__)
 
 
 class Keeper(Protocol):
-    """Keeps the lease of the unit in hand, and knows when to let go of it."""
+    """Keeps the current lease of a process, and knows when it has to stop."""
 
     def hold(self, lease: Lease | None) -> None:
-        """This is the unit in hand now."""
+        """Set the current lease."""
         ...
 
     def should_stop(self) -> bool:
-        """Whether the unit in hand is no longer wanted here."""
+        """Whether the current unit is to stop: canceled, lost, out of time, or because the process stops."""
         ...
 
     def is_stopping(self) -> bool:
-        """Whether the whole process is to stop."""
+        """Whether the process is to stop."""
         ...
 
     def is_out_of_time(self) -> bool:
-        """Whether the unit in hand has had all the time that one may have."""
+        """Whether the current unit has exceeded the unit timeout."""
         ...
 
 
 class Runner:
-    """Takes turns at fits, for one process."""
+    """Runs units of fits in one process."""
 
     def __init__(self, store: Engine, dispatcher: Dispatcher, library: Library, keeper: Keeper, process: str) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class Runner:
         self._fits: dict[str, FitRecord] = {}
 
     def take_turn(self) -> None:
-        """Work until there is nothing to do, or the process is to stop."""
+        """Run units until there are none, or the process is to stop."""
         lease: Lease | None = None
         outcome: Outcome | None = None
         stays_until = 0.0
@@ -83,7 +83,7 @@ class Runner:
             self._keeper.hold(None)
 
     def _next(self, lease: Lease | None, outcome: Outcome | None, stay: Lease | None) -> Claim | None:
-        """Hand in what came of a lease, and take the next one; wake others for what has become ready."""
+        """Store the outcome of a lease, take the next one, and wake other processes for units that became ready."""
         take = not self._keeper.is_stopping()
         if not take and outcome is None:
             return None
@@ -94,11 +94,11 @@ class Runner:
         return answer.claim
 
     def _is_to_be_replaced(self) -> bool:
-        """Whether this process has taken more memory than it may keep. Celery replaces it when its turn is over."""
+        """Whether this process has exceeded its memory limit. Celery replaces it when its turn is over."""
         return getrusage(RUSAGE_SELF).ru_maxrss * 1024 > self._store.settings.process_memory_bytes
 
     def _work(self, claim: Claim) -> Outcome | None:
-        """Work on a lease; None when it was taken away."""
+        """Run the units of a lease; None if the lease was lost."""
         lease, began = claim.lease, time.monotonic()
         self._keeper.hold(lease)
         try:
@@ -119,12 +119,12 @@ class Runner:
             return Paused({**stored, "arguments": stored["arguments"] | stopped.so_far, "seconds": seconds})
         except StoreUnavailable:
             raise
-        except Exception as error:  # a plan that breaks would break again, and a damaged dataset does not heal
+        except Exception as error:  # a retry would fail again
             logger.exception("fit failed", extra={"fit_id": lease.fit_id, "unit": lease.unit})
             return Ended(Status.FAILED, fit_error(error))
 
     def _fit(self, lease: Lease) -> FitRecord:
-        """What was asked for, which never changes: read once."""
+        """The record of a fit, cached: its parameters never change."""
         if lease.fit_id not in self._fits:
             if len(self._fits) >= KEPT_FITS:
                 self._fits.pop(next(iter(self._fits)))
@@ -132,15 +132,15 @@ class Runner:
         return self._fits[lease.fit_id]
 
     def _run(self, fit: FitRecord, units: Sequence[Unit], data: Any, before: float = 0.0) -> list[UnitReport]:
-        """Run the units of a lease, in `before` seconds and more. What goes wrong inside one is its result."""
+        """Run the units of a lease, which have already run for `before` seconds. An error of a unit is its result."""
         began = time.monotonic() - before
         try:
             results = self._library.run(fit, data, units, self._should_stop(units))
             previews = [self._library.preview(fit, data, *each) for each in zip(units, results, strict=True)]
-        except Exception as error:  # the unit is given up, and the fit goes on without it
+        except Exception as error:  # the unit fails, and the fit continues without it
             if isinstance(error, Stopped) and not self._keeper.is_out_of_time():
                 raise
-            if len(units) > 1 and not isinstance(error, Stopped):  # find out which of them it was
+            if len(units) > 1 and not isinstance(error, Stopped):  # find out which one failed
                 return [report for unit in units for report in self._run(fit, [unit], data)]
             if isinstance(error, Stopped):
                 failure = out_of_time(self._store.settings.unit_seconds)
@@ -163,9 +163,9 @@ class Runner:
         ]
 
     def _should_stop(self, units: Sequence[Unit]) -> Callable[[], bool]:
-        """Whether units are to stop: because nobody wants them here, or to go on later, where one of them can.
+        """A function that says when units are to stop: with their lease, or, if resumable, at the end of a time slice.
 
-        A slice begins when the unit asks for the first time, and never ends there: each brings the unit forward.
+        A slice begins with the first call, which never ends it, so that each slice makes progress.
         """
         ends_at: float | None = None
 
@@ -180,7 +180,7 @@ class Runner:
         return should_stop if is_resumable else self._keeper.should_stop
 
     def _plan(self, fit: FitRecord, claim: Claim, data: Any) -> Outcome:
-        """The next stage of the model, or else of the evidence for it; where there is none, the end of the plan."""
+        """The next stage of the plan of the model, or of that of its evidence; or the end of the plan."""
         models, lease = self._store.models, claim.lease
         try:
             if claim.model_id is None:
@@ -206,7 +206,7 @@ class Runner:
             return Published(models.with_evidence(record, file), card, file, ends=True)
         except NothingFitted as error:
             return self._nothing(lease, error)
-        except (NotFound, Gone):  # the model was deleted: nobody wants its evidence
+        except (NotFound, Gone):  # the model was deleted, so its evidence is not needed
             return Ended(Status.CANCELED)
 
     def _replay(self, claim: Claim, plan: Plan[T]) -> Opened | T:
@@ -227,7 +227,7 @@ class Runner:
             results = [stored.get(unit.name) for unit in stage.units]
 
     def _nothing(self, lease: Lease, error: NothingFitted) -> Ended:
-        """The end of a fit that has nothing to show: canceled where that was asked for, else failed with the reason."""
+        """The end of a fit without a model: canceled if its owner has canceled it, else failed with the reason."""
         fit = self._patiently(self._store.fits.get, lease.tenant, lease.fit_id)
         if fit.cancel == "keep_best":
             return Ended(Status.CANCELED)
@@ -238,7 +238,7 @@ class Runner:
         return Ended(Status.FAILED, first or fit_error(error))
 
     def _patiently(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the store, and wait for it while it is away, however long: work that is done is not thrown away."""
+        """Call the store, and retry while it is unavailable, without a limit, so that results are not lost."""
         pause = 0.05
         while True:
             try:
@@ -251,30 +251,30 @@ class Runner:
 
 
 def fit_error(error: Exception) -> FitError:
-    """What went wrong, as it is shown to the fit's owner."""
+    """An error for the owner of the fit."""
     return FitError(type=type(error).__name__, message=str(error))
 
 
 def out_of_time(limit_seconds: float) -> FitError:
-    """Why a unit was given up that took too long."""
+    """The error of a unit that exceeded the unit timeout."""
     return FitError(
         type="OutOfTime", message=f"It took longer than {limit_seconds:g} seconds, the most a unit may take."
     )
 
 
 def divergence_of(unit: Unit, result: Result) -> float | None:
-    """The divergence of a start of the main search, where it is one that can be compared with others."""
+    """The divergence of a start of the main search, if it is finite."""
     divergence = result.get("divergence") if unit.start is not None else None
     return float(divergence) if divergence is not None and math.isfinite(divergence) else None
 
 
 def unit_arguments(unit: Unit) -> dict[str, Any]:
-    """A unit as it is stored beside its name."""
+    """The stored form of a unit."""
     resamples = resamples_to_json(unit.resamples)
     return {"arguments": unit.arguments, "resamples": resamples, "start": unit.start, "resumable": unit.resumable}
 
 
 def unit_from_arguments(name: str, stored: dict[str, Any]) -> Unit:
-    """A unit from what was stored."""
+    """A unit from its stored form."""
     resamples = resamples_from_json(stored["resamples"])
     return Unit(name, stored["arguments"], resamples, stored["start"], resumable=stored["resumable"])

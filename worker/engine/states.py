@@ -1,4 +1,4 @@
-"""The legal moves of a fit. The engine's scripts are given this table and refuse all others."""
+"""The state transitions of a fit. The engine's scripts get this table, and refuse all other transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of work as a worker sees them: what came of one, and the next one."""
+"""The units of work: storing the outcome of a lease, and taking the next one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ OLDEST_FIT_VERSION = 1
 
 @dataclass(frozen=True)
 class Claim:
-    """A lease, and what its process needs to know: arguments by unit, or for planning how the fit stands."""
+    """A lease with the data that its process needs: arguments by unit, or the state of the fit for planning."""
 
     lease: Lease
     units: dict[str, dict[str, Any]]
     at: datetime
     model_id: str | None
-    is_cut: bool  # whether the fit is to end with what it has
+    is_cut: bool  # whether the fit is to end with the results so far
 
     @property
     def is_plan(self) -> bool:
@@ -38,16 +38,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What the store answers to a process: its lease, if there is something to do, and whom else to wake."""
+    """The reply of the store to a process: a lease, if there is work, and how many other processes to wake."""
 
     claim: Claim | None
     n_messages: int
-    unreadable: list[str]  # fits of versions that this process does not know
+    unreadable: list[str]  # fits of versions that this process cannot read
 
 
 @dataclass(frozen=True)
 class Preview:
-    """Rows where a unit has placed them, as JSON. It is better than another on fewer rows, or with less divergence."""
+    """Projected rows of a unit, as JSON. The best preview has the most rows, and of these the largest divergence."""
 
     n_rows: int  # on which the divergence was measured
     divergence: float
@@ -56,7 +56,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class UnitReport:
-    """What one unit leaves behind. `start` is set where it finished a start."""
+    """The result or failure of one unit. `start` is set if it has finished a start."""
 
     name: str
     result: dict[str, Any] | None
@@ -68,7 +68,7 @@ class UnitReport:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """As the script takes it."""
+        """The arguments of the script."""
         seen: dict[str, Any] = {"start": self.start, "divergence": self.divergence, "seconds": round(self.seconds, 6)}
         if self.failure is not None:
             seen["error"] = self.failure.message
@@ -86,17 +86,17 @@ class UnitReport:
 
 @dataclass(frozen=True)
 class Done:
-    """The units of a lease have given something, or have been given up."""
+    """The units of a lease have ended, with results or failures."""
 
     kind: ClassVar = "done"
     reports: Sequence[UnitReport]
 
     def arguments(self) -> dict[str, Any]:
-        """As the script takes it."""
+        """The arguments of the script."""
         return {"reports": [report.arguments for report in self.reports]}
 
     def values(self) -> Iterator[bytes]:
-        """The large ones: result and preview of each unit."""
+        """The binary values: result and preview of each unit."""
         for report in self.reports:
             yield b"" if report.result is None else encode(report.result)
             yield b"" if report.preview is None else report.preview.content
@@ -104,9 +104,9 @@ class Done:
 
 @dataclass(frozen=True)
 class Opened:
-    """The next stage, and arguments of units that have no result, by name; those of one lease come together.
+    """The next stage, and the arguments of its units without a result, by name, grouped by lease.
 
-    Of a large stage these are some: when they are done, the plan is asked again, and opens the next.
+    A large stage is opened in parts: when one is done, the plan runs again and opens the next.
     """
 
     kind: ClassVar = "opened"
@@ -115,7 +115,7 @@ class Opened:
     n_done: int = 0  # units that have a result
 
     def arguments(self) -> dict[str, Any]:
-        """As the script takes it."""
+        """The arguments of the script."""
         return {
             "stage": self.stage.name,
             "begins": self.stage.begins,
@@ -133,7 +133,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Published:
-    """The model, or the model with its evidence. Where nothing follows, the fit ends in the same step."""
+    """The model, or the model with its evidence. If `ends` is true, the fit ends in the same step."""
 
     kind: ClassVar = "published"
     model: ModelRecord
@@ -142,7 +142,7 @@ class Published:
     ends: bool
 
     def arguments(self) -> dict[str, Any]:
-        """As the script takes it."""
+        """The arguments of the script."""
         expires_at = None if self.model.expires_at is None else timestamp(self.model.expires_at)
         return {"model_id": self.model.id, "expires_at": expires_at, "ends": self.ends}
 
@@ -153,14 +153,14 @@ class Published:
 
 @dataclass(frozen=True)
 class Ended:
-    """The fit cannot go on."""
+    """The fit ends without a model, or without evidence for it."""
 
     kind: ClassVar = "ended"
     status: Status
     failure: FitError | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """As the script takes it."""
+        """The arguments of the script."""
         failure = None if self.failure is None else self.failure.model_dump_json()
         return {"status": self.status, "failure": failure}
 
@@ -171,7 +171,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Paused:
-    """A unit makes room for others. It goes on later, in any process, from these arguments."""
+    """A unit is paused, so that others can run. It resumes later, in any process, from these arguments."""
 
     kind: ClassVar = "paused"
     unit: dict[str, Any]
@@ -181,13 +181,13 @@ class Paused:
         return {}
 
     def values(self) -> Iterator[bytes]:
-        """The unit's arguments from now on."""
+        """The arguments to resume the unit from."""
         yield encode(self.unit)
 
 
 @dataclass(frozen=True)
 class Released:
-    """The process lets go of its unit: dead, which uses an attempt, or in good order, as if it had never begun."""
+    """The process gives its unit back: because it died, which uses up an attempt, or because it stops."""
 
     dead: bool
 
@@ -224,7 +224,7 @@ class Units:
         stay: Lease | None = None,
         take: bool = True,
     ) -> Assignment:
-        """Store what came of a lease, once, and take the next one: of the same fit, if that is the tenant's turn."""
+        """Store the outcome of a lease, at most once, and take the next lease: from `stay`, if its tenant is next."""
         settings = self._connection.settings
         arguments: dict[str, Any] = {
             **limits(settings),
@@ -247,37 +247,37 @@ class Units:
         return Assignment(claim, told["n_messages"], list(told["skipped"] or ()))
 
     def settle(self, lease: Lease, outcome: Outcome) -> int:
-        """Store what came of a lease, for a process that takes no more; answers how many others to wake."""
+        """Store the outcome of a lease without taking another; returns how many processes to wake."""
         return self.next(lease.process, lease, outcome, take=False).n_messages
 
     def give_up(self, lease: Lease, failure: FitError) -> int:
-        """Give a lease up for a process that no longer can; answers how many others to wake.
+        """Let the units of a lease fail, on behalf of its process; returns how many processes to wake.
 
-        A fit whose planning is given up has failed: another try would come no further.
+        If the lease is for planning, the fit fails, because another attempt would fail as well.
         """
         if lease.unit == PLAN:
             return self.settle(lease, Ended(Status.FAILED, failure))
         return self.settle(lease, Done([UnitReport(name, None, failure) for name in lease.unit.split("\t")]))
 
     def results(self, tenant: str, fit_id: str) -> dict[str, dict[str, Any] | None]:
-        """What the units of a fit gave, None for those given up. Units that have not ended are missing."""
+        """The results of the units of a fit by name, None for failed units. Units that have not ended are missing."""
         commands = [("HGETALL", key(tenant, "fit", fit_id, noun)) for noun in ("results", "errors")]
         values, errors = self._connection.call_many(commands)
         given_up: dict[str, dict[str, Any] | None] = {name.decode(): None for name in errors}
         return given_up | {name.decode(): decode(value) for name, value in values.items()}
 
     def first_error(self, tenant: str, fit_id: str) -> FitError | None:
-        """Why one of the units that were given up gave nothing: the first by name."""
+        """The error of the first failed unit, by name."""
         errors = self._connection.call("HGETALL", key(tenant, "fit", fit_id, "errors"))
         return FitError.model_validate_json(errors[min(errors)]) if errors else None
 
     def is_held(self, lease: Lease) -> bool:
-        """Whether the lease still stands. Only reads."""
+        """Whether the process still holds the lease. Read-only."""
         value: bytes | None = self._connection.call("HGET", LEASES, lease.process)
         return value == lease.value.encode()
 
     def renew(self, lease: Lease) -> bool:
-        """Say that the process still works on the unit. False: it is no longer its own."""
+        """Renew a lease; False if the process no longer holds it."""
         lease_ms = milliseconds(self._connection.settings.lease_seconds)
         arguments = {"process": lease.process, "lease": lease.value, "lease_ms": lease_ms}
         return self._connection.run(script("renew"), "", arguments) == ["renewed"]
@@ -291,14 +291,14 @@ class Units:
         return found
 
     def sweep(self, *, judge_leases: bool) -> int:
-        """Find what was lost; answers how many processes to wake."""
+        """Recover lost work; returns how many processes to wake."""
         settings = self._connection.settings
         sweep_ms = milliseconds(settings.sweep_seconds * 0.9)
         arguments = {**limits(settings), "judge_leases": judge_leases, "sweep_ms": sweep_ms}
         return int(self._connection.run(script("sweep"), "", arguments)[-1])
 
     def adopt_earlier(self) -> None:
-        """Move the indexes that 0.1 kept by tenant to those of all tenants."""
+        """Migrate the indexes per tenant of version 0.1 to those of all tenants."""
         for tenant in self._connection.call("SMEMBERS", EARLIER_TENANTS):
             self._connection.run(script("adopt"), tenant.decode(), limits(self._connection.settings))
 

@@ -1,7 +1,7 @@
-"""Waiting for fits without a thread or a connection per waiter.
+"""Waits for fits without a thread or a connection per waiter.
 
-The scripts publish the id of every fit that something happens to. One subscriber per process hears all of it and wakes
-whoever waits for that fit.
+The scripts publish the id of each fit that changes. One subscriber per process receives all of them, and wakes the
+waiters of that fit.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from worker.store.keys import PREFIX, key
 from worker.store.records import Event, FitRecord
 from worker.store.settings import Settings
 
-LOOK_SECONDS = 5.0  # a waiter looks this often even when it hears nothing
-LOOKS_PER_SECOND = 1000.0  # of all waiters of a process, when a fit that many watch has much to tell
+LOOK_SECONDS = 5.0  # a waiter polls this often even without a notification
+LOOKS_PER_SECOND = 1000.0  # limit for all waiters of a process, if many watch a fit with many events
 MAX_CONNECTIONS = 16
 
 
 class Watch:
-    """An asynchronous view of fits. Use it as a context: it owns the process's subscription."""
+    """An asynchronous, read-only view of fits. A context manager, which owns the subscription of the process."""
 
     def __init__(self, settings: Settings) -> None:
         pool = redis.asyncio.BlockingConnectionPool.from_url(
@@ -43,7 +43,7 @@ class Watch:
             **client_options(settings),
         )
         self._client = redis.asyncio.Redis(connection_pool=pool)
-        self._slots = asyncio.Semaphore(MAX_CONNECTIONS - 2)  # one is the listener's, one for `ping`
+        self._slots = asyncio.Semaphore(MAX_CONNECTIONS - 2)  # the others are for the listener and for `ping`
         self._waiters: defaultdict[tuple[str, str], set[asyncio.Event]] = defaultdict(set)
         self._listener: asyncio.Task[None] | None = None
 
@@ -66,14 +66,14 @@ class Watch:
             await self._client.ping()
 
     async def fit(self, tenant: str, id: str) -> FitRecord:
-        """A fit as it stands now."""
+        """A fit and its current state."""
         values = await self._call("HGETALL", key(tenant, "fit", id, "meta"))
         if not values:
             await self._raise_missing(tenant, id)
         return fit_record(id, values)
 
     async def ended(self, tenant: str, id: str, timeout_seconds: float, *, until_model: bool = False) -> FitRecord:
-        """The fit once it has ended, or has its model, or as it stands when the time is up."""
+        """Wait until the fit has ended, or has its model, or the time is up; returns the fit."""
         deadline = time.monotonic() + timeout_seconds
         with _Waiter(self._waiters, tenant, id) as waiter:
             while True:
@@ -86,7 +86,7 @@ class Watch:
     async def next_events(
         self, tenant: str, id: str, *, after: str = "0", timeout_seconds: float = 15.0, limit: int = 100
     ) -> list[Event]:
-        """The events after that one, as soon as there are any; none when the time is up."""
+        """Wait for events after the given one; an empty list if the time is up."""
         deadline = time.monotonic() + timeout_seconds
         with _Waiter(self._waiters, tenant, id) as waiter:
             while not (events := await self._events(tenant, id, after, limit)) and time.monotonic() < deadline:
@@ -94,7 +94,7 @@ class Watch:
         return events
 
     async def events(self, tenant: str, id: str, *, after: str = "0") -> AsyncIterator[Event]:
-        """Every event after that one, until the fit has ended."""
+        """All events after the given one, until the fit has ended."""
         while True:
             events = await self.next_events(tenant, id, after=after)
             for event in events:
@@ -114,13 +114,13 @@ class Watch:
         raise NotFound("fit", id) if reason is None else Gone("fit", id, reason.decode())
 
     async def _call(self, *command: Any) -> Any:
-        # Whoever waits for a connection waits here, in turn: the pool takes a long queue for a server that is away.
+        # Callers queue here for a connection, because the pool would raise an error for a long queue.
         async with self._slots:
             with translated():
                 return await self._client.execute_command(*command)  # type: ignore[no-untyped-call]
 
     async def _listen(self) -> None:
-        """Hear of every fit; after each new connection wake everybody, since something may have been missed."""
+        """Receive notifications. After each new connection wake all waiters, because some may have been missed."""
         while True:
             try:
                 async with self._client.pubsub(ignore_subscribe_messages=True) as pubsub:
@@ -141,7 +141,7 @@ class Watch:
 
 
 class _Waiter:
-    """One wait for one fit. Made before the first look, so that nothing falls between look and wait."""
+    """A registered waiter for a fit. It is registered before the first look, so that no change is missed."""
 
     def __init__(self, waiters: defaultdict[tuple[str, str], set[asyncio.Event]], tenant: str, id: str) -> None:
         self._waiters = waiters
@@ -158,7 +158,7 @@ class _Waiter:
             del self._waiters[self._fit]
 
     async def wait(self, timeout_seconds: float) -> None:
-        """Until something happens to the fit, or a while has passed. Many who wait look less often, each in turn."""
+        """Wait for a change of the fit, or some time. The more waiters there are, the less often each polls."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._event.wait(), max(min(timeout_seconds, LOOK_SECONDS), 0))
             await asyncio.sleep(sum(map(len, self._waiters.values())) / LOOKS_PER_SECOND)

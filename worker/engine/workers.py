@@ -1,4 +1,4 @@
-"""Which workers are alive, whether fits move, and what workers have counted."""
+"""The heartbeats, health and metrics of workers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from worker.store.records import WorkerHealth
 
 
 class Workers:
-    """All workers, whatever tenant they work for."""
+    """All workers."""
 
     def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
 
     def beat(self, name: str, n_processes: int) -> None:
-        """Say that a worker is alive, and forget those that have said nothing for a day."""
+        """Store the heartbeat of a worker, and remove workers without one for a day."""
         now = timestamp(self._connection.now())
         gone = self._connection.call("ZRANGEBYSCORE", HEARTBEATS, "-inf", now - 86_400_000)
         commands: list[tuple[Any, ...]] = [("HSET", PROCESSES, name, n_processes), ("ZADD", HEARTBEATS, now, name)]
@@ -24,11 +24,11 @@ class Workers:
         self._connection.call_many(commands)
 
     def leave(self, name: str) -> None:
-        """Say that a worker has stopped."""
+        """Remove a worker that stops."""
         self._connection.call_many([("ZREM", HEARTBEATS, name), ("HDEL", PROCESSES, name)])
 
     def health(self) -> WorkerHealth:
-        """Whether fits are being worked on: workers alive, fits waiting, and when work was last begun."""
+        """The workers alive, the fits waiting, and whether workers take up units."""
         settings = self._connection.settings
         commands = [
             ("TIME",),
@@ -45,9 +45,9 @@ class Workers:
         )
         now = int(seconds) * 1000 + int(microseconds) // 1000
         claimed_at = None if claimed is None else int(float(claimed))
-        # Fits wait, nobody has a unit in hand, and none was begun for long: alive but not consuming looks like this.
+        # Stalled: fits wait, but no unit is leased or was leased recently. The workers may be alive without messages.
         waited_since = claimed_at or 0
-        if active <= queued:  # nobody has begun any of them: they wait since the first was queued
+        if active <= queued:  # none of them has begun: they have waited since the first was queued
             waited_since = max(waited_since, int(oldest[0][1]) if oldest else now)
         return WorkerHealth(
             workers=[name.decode() for name, at in beats if at >= now - settings.alive_seconds * 1000],

@@ -1,4 +1,4 @@
-"""The store: datasets, models, aliases, requests, and how they lie in Redis. All keys stand in `keys`.
+"""The store: datasets, models, aliases and requests in Redis. `keys` documents all Redis keys.
 
 `Store` is loaded when it is first asked for: the command line reads tables without a client of Redis.
 """

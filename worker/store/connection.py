@@ -1,4 +1,4 @@
-"""The connection to the server: keys, scripts, and one translation of what can go wrong."""
+"""The connection to the Redis server: commands, scripts, and the translation of errors."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from worker.store.keys import key
 from worker.store.records import Idempotency
 from worker.store.settings import Settings
 
-FULL = 0.9  # of the server's memory limit: beyond it nothing new is taken, so that running fits can end
+FULL = 0.9  # of the server's memory limit: beyond it writes are refused, so that running fits can end
 AWAY = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError)
-READ_ONLY = (redis.exceptions.ReadOnlyError, redis.exceptions.MasterDownError)  # a server that follows another
-TAKES_NO_WRITES = ("MISCONF", "NOREPLICAS", "BUSY")  # errors that the client has no class for
-LOOK_SECONDS = 1.0  # how long it is taken to be as full as it was
+READ_ONLY = (redis.exceptions.ReadOnlyError, redis.exceptions.MasterDownError)  # the server is a replica
+TAKES_NO_WRITES = ("MISCONF", "NOREPLICAS", "BUSY")  # errors without a class in the client
+LOOK_SECONDS = 1.0  # how long the answer is cached
 
 
 @contextmanager
@@ -37,12 +37,12 @@ def translated() -> Iterator[None]:
         raise StoreUnavailable("The store does not answer.") from error
     except redis.exceptions.ResponseError as error:
         if isinstance(error, READ_ONLY) or str(error).startswith(TAKES_NO_WRITES):
-            raise StoreUnavailable("The store takes no writes now.") from error
+            raise StoreUnavailable("The store does not accept writes at the moment.") from error
         raise
 
 
 def client_options(settings: Settings) -> dict[str, Any]:
-    """How every client of the store connects."""
+    """The connection options of all clients."""
     return {
         "socket_timeout": settings.store_timeout_seconds,
         "socket_connect_timeout": settings.store_timeout_seconds,
@@ -54,16 +54,16 @@ class StoreConnection:
     """A pooled, thread-safe client that runs commands and scripts."""
 
     def __init__(self, settings: Settings) -> None:
-        # One more try, for a pooled connection that the server has closed since. Every script may be sent twice.
+        # One retry, for a pooled connection that the server has closed. All scripts are idempotent.
         retry = Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,))
         self.settings = settings
         self.client = redis.Redis.from_url(settings.redis_url, retry=retry, **client_options(settings))
         self._scripts: dict[str, Any] = {}
         self._looked_at, self._is_full, self._max_memory = float("-inf"), False, 0
-        self.has_many_tenants: Callable[[], bool] = lambda: False  # said by whoever knows the tenants
+        self.has_many_tenants: Callable[[], bool] = lambda: False  # replaced by the service, which knows the tenants
 
     def call(self, *command: Any) -> Any:
-        """One command. Once a second, the same round trip asks the server how full it is."""
+        """Run a command. Once a second the same round trip also checks the memory of the server."""
         if self._is_look_due():
             answer, memory = self.call_many([command, ("INFO", "memory")])
             self._note(memory)
@@ -76,18 +76,18 @@ class StoreConnection:
         self.call("PING")
 
     def call_many(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Several commands in one round trip, not as one step."""
+        """Run several commands in one round trip, but not atomically."""
         with translated(), self.client.pipeline(transaction=False) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
-            answers = pipeline.execute(raise_on_error=False)  # which would put the command before the server's words
+            answers = pipeline.execute(raise_on_error=False)  # which would prepend the command to the error message
             for answer in answers:
                 if isinstance(answer, Exception):
                     raise answer
             return answers
 
     def run(self, script: str, tenant: str, arguments: dict[str, Any], *values: bytes) -> list[Any]:
-        """One script: named arguments as JSON, large values as bytes. The first item answered says what happened."""
+        """Run a script with named arguments as JSON and binary values. The first item of the reply is the outcome."""
         if script not in self._scripts:
             self._scripts[script] = self.client.register_script(script)
         with translated():
@@ -95,22 +95,22 @@ class StoreConnection:
         return [item.decode() if index == 0 and isinstance(item, bytes) else item for index, item in enumerate(answer)]
 
     def now(self) -> datetime:
-        """The server's time, to the millisecond: the only clock that counts."""
+        """The time of the server, in milliseconds. No other clock is used, so that clocks need not agree."""
         seconds, microseconds = self.call("TIME")
         return from_timestamp(int(seconds) * 1000 + int(microseconds) // 1000)
 
     def refuse_when_full(self) -> None:
-        """Raise StoreFull when the server nears the end of its memory or its disk."""
+        """Raise StoreFull if the memory or disk of the server is almost full."""
         if self.is_full():
             raise StoreFull("The store is nearly full and takes nothing new.")
 
     def is_full(self) -> bool:
-        """Whether the server nears the end of its memory or its disk."""
+        """Whether the memory or disk of the server is almost full."""
         self._look()
         return self._is_full
 
     def max_memory(self) -> int:
-        """The server's memory limit in bytes; zero where there is none."""
+        """The memory limit of the server in bytes; zero means none."""
         self._look()
         return self._max_memory
 
@@ -127,54 +127,54 @@ class StoreConnection:
         self._looked_at = time.monotonic()
 
     def _lacks_disk(self, used_bytes: int) -> bool:
-        """Whether the disk has no room to end what runs or for the server to copy all data."""
+        """Whether the disk has too little space for running fits and for a copy of all data (AOF rewrite)."""
         folder = self.settings.store_folder
         if not folder:
             return False
         try:
             return shutil.disk_usage(folder).free < self.settings.store_reserve_bytes + used_bytes
-        except FileNotFoundError:  # on another machine
+        except FileNotFoundError:  # the server is on another machine
             return False
 
     def tombstone_arguments(self) -> dict[str, Any]:
-        """What a script that removes something needs to know."""
+        """The arguments of scripts that remove a resource."""
         return {"tombstone_ms": milliseconds(self.settings.tombstone_seconds)}
 
     def idempotency_arguments(self, idempotency: Idempotency | None) -> dict[str, Any]:
-        """What a script that makes something needs to know of the request's key."""
+        """The arguments of scripts that create a resource, about the idempotency key."""
         return {
             "idempotency": None if idempotency is None else idempotency.model_dump(),
             "idempotency_ms": milliseconds(self.settings.idempotency_seconds),
         }
 
     def raise_missing(self, kind: str, tenant: str, id: str) -> NoReturn:
-        """Raise Gone where a tombstone stands, else NotFound."""
+        """Raise Gone if there is a tombstone, else NotFound."""
         reason = self.call("GET", key(tenant, "tombstone", id))
         if reason is not None:
             raise Gone(kind, id, reason.decode())
         raise NotFound(kind, id)
 
     def page_ids(self, name: str, limit: int, cursor: str | None) -> list[str]:
-        """Ids of an index, newest first, after the cursor. One more than asked for, when there is one."""
+        """Ids of an index after the cursor, newest first. One more than `limit`, if there are more."""
         below = b"+" if cursor is None else b"(" + cursor.encode()
         return [id.decode() for id in self.call("ZREVRANGEBYLEX", name, below, "-", "LIMIT", 0, limit + 1)]
 
 
 def milliseconds(seconds: float) -> int:
-    """A duration as the scripts count it."""
+    """A duration in the unit of the scripts, milliseconds."""
     return max(round(seconds * 1000), 1)
 
 
 def timestamp(at: datetime) -> int:
-    """A moment as the scripts count it: milliseconds since 1970."""
+    """A time in the unit of the scripts: milliseconds since 1970."""
     return round(at.timestamp() * 1000)
 
 
 def from_timestamp(at: int) -> datetime:
-    """A moment from the scripts' count."""
+    """A time from the unit of the scripts."""
     return datetime.fromtimestamp(at / 1000, UTC)
 
 
 def expiry(now: datetime, lifetime_seconds: float) -> datetime | None:
-    """When something made now expires; never, for a lifetime of zero."""
+    """When a resource that is created now expires; None (never) if the lifetime is zero."""
     return now + timedelta(seconds=lifetime_seconds) if lifetime_seconds else None

@@ -30,13 +30,13 @@ from worker.store.table_part import TablePart
 Bytes = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int32]
 BLOCK_BYTES = 4 << 20
-PAGE_BYTES = 4 << 20  # of the records of a page
-UNFINISHED_SECONDS = 60  # after its last block, a dataset that was never finished vanishes
+PAGE_BYTES = 4 << 20  # of all records in a page
+UNFINISHED_SECONDS = 60  # an unfinished dataset expires so long after its last block
 
 
 @dataclass(frozen=True)
 class Values:
-    """What a dataset holds; the part is there where a table holds more than numbers."""
+    """The values of a dataset; `part` has what a table contains in addition to numbers."""
 
     X: Matrix
     y: AnyArray
@@ -44,12 +44,12 @@ class Values:
 
     @property
     def n_bytes(self) -> int:
-        """What they weigh, in memory or mapped."""
+        """Their size, in memory or memory-mapped."""
         arrays = [*_arrays_of(self.X), self.y]
         return sum(array.nbytes for array in arrays) + (0 if self.part is None else self.part.n_bytes)
 
     def protect(self) -> None:
-        """Let nobody write to the values, which others may have mapped too."""
+        """Make the values read-only, because other processes may have mapped them."""
         for array in _arrays_of(self.X):
             array.flags.writeable = False
 
@@ -80,11 +80,11 @@ class Datasets:
         metadata: Mapping[str, str] | None = None,
         idempotency: Idempotency | None = None,
     ) -> tuple[DatasetRecord, bool]:
-        """Store a dataset, or find the one with the same content. Tells whether it was made now.
+        """Store a dataset, or find the one with the same content. Also returns whether it is new.
 
-        Of a table, X are the columns of numbers, `part` is what else a fit sees of it, `info` what is only shown, and
-        `columns` describes all its columns.
-        A create that breaks off leaves nothing behind: blocks live for minutes only, until the last step keeps them.
+        For a table, X has the columns of numbers, `part` the other columns that a fit uses, `info` those that are only
+        shown, and `columns` describes all of them.
+        An interrupted call leaves nothing behind: blocks expire after a minute unless the last step keeps them.
         """
         X = _in_store_order(X)
         slices = _blocks_of(X, part)
@@ -117,7 +117,7 @@ class Datasets:
         feature_names: Sequence[str] | None,
         part: TablePart | None,
     ) -> DatasetRecord:
-        """The record of rows, but for what people and readers say about them."""
+        """The record of these rows, without what the caller says about them."""
         now = self._connection.now()
         classes, counts = np.unique(y, return_counts=True)
         text_names = () if part is None else part.text_names
@@ -145,21 +145,21 @@ class Datasets:
         )
 
     def _write(self, place: str, fields: Iterable[tuple[str, bytes]]) -> None:
-        """Store blocks, each of which prolongs the short life of all of them."""
+        """Write blocks that expire. Each block renews the expiry of all."""
         expire = ("PEXPIRE", place, milliseconds(UNFINISHED_SECONDS))
         try:
             for field, block in fields:
                 self._connection.refuse_when_full()
                 self._connection.call_many([("HSET", place, field, block), expire])
         except ContractError:
-            with suppress(ContractError):  # the server is away as well: then they expire
+            with suppress(ContractError):  # the store is unavailable: the blocks will expire
                 self._connection.call("UNLINK", place)
             raise
 
     def _keep(
         self, tenant: str, record: DatasetRecord, n_bytes: int, idempotency: Idempotency | None
     ) -> tuple[DatasetRecord, bool]:
-        """The last step, which keeps the blocks, or finds that the dataset is there already."""
+        """Keep the blocks in one last step, or find the dataset that is there already."""
         arguments = {
             "id": record.id,
             "address": record.address,
@@ -184,7 +184,7 @@ class Datasets:
         return self.get(tenant, rest[0].decode()), False
 
     def find(self, tenant: str, address: str) -> DatasetRecord | None:
-        """The dataset with this content, if there is one."""
+        """The dataset with this content hash, or None."""
         id = self._connection.call("HGET", key(tenant, "datasets", "hashes"), address)
         if id is None:
             return None
@@ -200,11 +200,11 @@ class Datasets:
         return DatasetRecord.model_validate_json(data)
 
     def page(self, tenant: str, *, limit: int = 20, cursor: str | None = None) -> Page[DatasetRecord]:
-        """Some of the datasets, newest first."""
+        """A page of datasets, newest first."""
         ids = self._connection.page_ids(key(tenant, "datasets"), limit, cursor)
         names = [key(tenant, "dataset", id) for id in ids[:limit]]
         sizes = accumulate(self._connection.call_many([("STRLEN", name) for name in names]))
-        shown = max(sum(size <= PAGE_BYTES for size in sizes), 1)  # names of many columns make a record large
+        shown = max(sum(size <= PAGE_BYTES for size in sizes), 1)  # a record with many column names is large
         values = self._connection.call("MGET", *names[:shown]) if ids else []
         records = [DatasetRecord.model_validate_json(value) for value in values if value is not None]
         following = ids[shown - 1] if len(ids) > shown else None
@@ -223,7 +223,7 @@ class Datasets:
             raise Conflict(f"The dataset {id!r} is used by a fit that has not ended.")
 
     def load(self, tenant: str, id: str, make_room: Callable[[int], Bytes] = _in_memory) -> Values:
-        """The values, checked against the content hash; they are put where `make_room` makes room for so many bytes."""
+        """The values, verified by the content hash. `make_room` allocates the memory for them."""
         record = self.get(tenant, id)
         place = key(tenant, "dataset", id, "blocks")
         try:
@@ -246,7 +246,7 @@ class Datasets:
         return view(record, room)
 
     def blocks(self, tenant: str, record: DatasetRecord) -> Iterator[tuple[AnyArray, Codes]]:
-        """Numbers and codes block by block: a look at all rows that takes the memory of a few of them."""
+        """Numbers and codes block by block, so that all rows can be processed in little memory."""
         try:
             for rows, codes in self._blocks(tenant, record):
                 if record.n_nonzero is None:
@@ -258,7 +258,7 @@ class Datasets:
             raise _damaged(record) from None
 
     def labels(self, tenant: str, record: DatasetRecord) -> tuple[AnyArray, TablePart | None]:
-        """The labels of all rows, and what else a table has, but for its codes."""
+        """The labels of all rows, and the part of a table without its codes."""
         place = key(tenant, "dataset", record.id, "blocks")
         try:
             file = io.BytesIO(_present(self._connection.call("HGET", place, "labels")))
@@ -268,7 +268,7 @@ class Datasets:
             raise _damaged(record) from None
 
     def info(self, tenant: str, record: DatasetRecord) -> Table | None:
-        """The columns that are shown and no more, of all rows."""
+        """The columns that are only shown, of all rows."""
         if record.info_hash is None:
             return None
         try:
@@ -281,7 +281,7 @@ class Datasets:
         raise _damaged(record)
 
     def take(self, tenant: str, record: DatasetRecord, rows: npt.NDArray[np.intp]) -> tuple[AnyArray, Codes]:
-        """Numbers and codes of some rows, in the order given. Only the blocks in which they lie are read."""
+        """Numbers and codes of some rows, in the given order. Reads only the blocks that contain them."""
         n_texts = len(record.text_names)
         X = np.empty((len(rows), record.n_features - n_texts), record.dtype)
         codes = np.empty((len(rows), n_texts), np.int32)
@@ -315,15 +315,15 @@ class Datasets:
 
 
 def _check_id(id: str) -> None:
-    """Refuse what would name the blocks of a dataset, or its fits."""
+    """Refuse ids with a colon, which would name other keys of a dataset."""
     if ":" in id:
         raise NotFound("dataset", id)
 
 
 def view(record: DatasetRecord, room: Bytes) -> Values:
-    """Values that lie in one piece: X row by row, codes row by row, the labels. Damaged where they are not right.
+    """The values in a contiguous buffer: X by rows, codes by rows, labels. Raises Damaged if the hash differs.
 
-    Of a sparse X these are its values, their columns, and where each row begins.
+    A sparse X is stored as its nonzero values, their columns, and the row offsets (CSR).
     """
     try:
         X, codes = _matrices(record, room) if record.n_nonzero is None else _sparse_matrix(record, room)
@@ -338,7 +338,7 @@ def view(record: DatasetRecord, room: Bytes) -> Values:
 
 
 def n_value_bytes(record: DatasetRecord) -> int:
-    """What the numbers and codes of a dataset take; its labels come after them."""
+    """The size of the numbers and codes of a dataset, which the labels follow."""
     if record.n_nonzero is not None:
         return record.n_nonzero * (np.dtype(record.dtype).itemsize + 4) + (record.n_rows + 1) * 8
     n_texts = len(record.text_names)
@@ -355,7 +355,7 @@ def _matrices(record: DatasetRecord, room: Bytes) -> tuple[AnyArray, Codes]:
 
 
 def _sparse_arrays(record: DatasetRecord, room: Bytes) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Where each row of a sparse matrix begins and the last one ends, its values, and their columns."""
+    """The CSR arrays of a sparse matrix: row offsets, values and columns."""
     n_nonzero = record.n_nonzero or 0
     sizes = np.cumsum([(record.n_rows + 1) * 8, n_nonzero * np.dtype(record.dtype).itemsize, n_nonzero * 4])
     begins, values, columns = np.split(room[: sizes[-1]], sizes[:-1])
@@ -369,7 +369,7 @@ def _sparse_matrix(record: DatasetRecord, room: Bytes) -> tuple[Matrix, Codes]:
 
 
 def _fill_sparse(record: DatasetRecord, room: Bytes, blocks: Iterable[Matrix]) -> int:
-    """Put the rows of all blocks one after the other; returns how many there were."""
+    """Concatenate the rows of all blocks; returns their number."""
     begins, values, columns = _sparse_arrays(record, room)
     begins[0] = n_read = n_cells = 0
     for rows in blocks:
@@ -381,7 +381,7 @@ def _fill_sparse(record: DatasetRecord, room: Bytes, blocks: Iterable[Matrix]) -
 
 
 def _in_store_order(X: Matrix) -> Matrix:
-    """Rows as they are stored: little-endian, one after the other."""
+    """Rows in the order of the store: little-endian, C order."""
     dtype = X.dtype.newbyteorder("<")
     if not is_sparse(X):
         return np.ascontiguousarray(X, dtype)
@@ -398,12 +398,12 @@ def _damaged(record: DatasetRecord) -> Damaged:
 
 
 def _rows_together(row_bytes: int) -> int:
-    """How many rows make about BLOCK_BYTES."""
+    """The number of rows with about BLOCK_BYTES."""
     return max(BLOCK_BYTES // max(row_bytes, 1), 1)
 
 
 def _blocks_of(X: Matrix, part: TablePart | None) -> list[slice]:
-    """Runs of rows that are stored together."""
+    """Ranges of rows that are stored together."""
     if is_sparse(X):
         return _sparse_blocks(X)
     return list(_row_blocks(len(X), X.itemsize * X.shape[1] + (0 if part is None else 4 * len(part.text_names))))
@@ -416,21 +416,21 @@ def _constant_columns(X: Matrix, slices: Sequence[slice]) -> npt.NDArray[np.intp
 
 
 def _sparse_blocks(X: Matrix) -> list[slice]:
-    """Runs of rows of a sparse matrix, each of about BLOCK_BYTES: none has more than these and one row."""
+    """Ranges of rows of a sparse matrix, each with about BLOCK_BYTES: at most that and one row."""
     ends = X.indptr[1:].astype(np.int64) * (X.dtype.itemsize + 4) + 8 * np.arange(1, X.shape[0] + 1)
     begins = np.unique(ends // BLOCK_BYTES, return_index=True)[1].tolist()
     return [slice(begin, end) for begin, end in zip(begins, [*begins[1:], X.shape[0]], strict=True)]
 
 
 def _row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
-    """Runs of rows, each of about BLOCK_BYTES."""
+    """Ranges of rows, each with about BLOCK_BYTES."""
     n_together = _rows_together(row_bytes)
     for first in range(0, n_rows, n_together):
         yield slice(first, first + n_together)
 
 
 def _labels_to_bytes(y: AnyArray, part: TablePart | None) -> bytes:
-    """The labels; of a table also what its codes stand for, and the ids and groups that it has."""
+    """The labels; for a table also its categories, ids, groups and weights."""
     if part is None:
         return _to_npy(y)
     arrays = (part.ids, part.groups, part.weights)
@@ -443,7 +443,7 @@ def _labels_to_bytes(y: AnyArray, part: TablePart | None) -> bytes:
 
 def _read_part(file: io.BytesIO, record: DatasetRecord, codes: Codes) -> TablePart:
     text = json.loads(_read(file).tobytes())
-    has = [*text["has"], False]  # version 0.1 knew no weights, and no times
+    has = [*text["has"], False]  # version 0.1 had no weights and no times
     ids, groups, weights = (_read(file) if is_there else None for is_there in has[:3])
     categories = tuple(map(tuple, text["categories"]))
     times, day_first = tuple(text.get("times", ())), tuple(text.get("day_first", ()))
@@ -452,7 +452,7 @@ def _read_part(file: io.BytesIO, record: DatasetRecord, codes: Codes) -> TablePa
 
 
 def hash_of_info(info: Table) -> str:
-    """The hash of columns that are shown and no more."""
+    """The hash of columns that are only shown."""
     part = TablePart(info.text_names, info.codes, info.categories, time_names=info.time_names)
     return content_hash(info.numbers, np.empty(0), info.names, part)
 
@@ -473,7 +473,7 @@ def _read_info(file: io.BytesIO) -> Table:
 
 
 def _to_bytes(X: Matrix, codes: AnyArray | None) -> bytes:
-    """A block of rows: the numbers, and of a table the codes of its text."""
+    """The bytes of a block of rows: numbers, and for a table the codes of its text."""
     if is_sparse(X):
         return b"".join(map(_to_npy, (X.data, X.indices.astype("<i4", copy=False), X.indptr.astype("<i8", copy=False))))
     return _to_npy(X) if codes is None else _to_npy(X) + _to_npy(codes)

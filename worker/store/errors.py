@@ -1,4 +1,4 @@
-"""What can go wrong between a caller and the store.
+"""The errors of store and engine.
 
 ContractError
 ├── NotFound              never existed
@@ -7,7 +7,7 @@ ContractError
 │   └── IdempotencyInFlight
 ├── IdempotencyMismatch   the same key with another body
 ├── PreconditionFailed    an expected version is not the current one
-├── QuotaExceeded         the tenant has as much as it may have
+├── QuotaExceeded         a quota of the tenant is reached
 ├── StoreUnavailable      the server did not answer
 │   └── StoreFull         the server is at its memory limit
 ├── Damaged               a stored value is missing or does not match its hash
@@ -18,11 +18,11 @@ from __future__ import annotations
 
 
 class ContractError(Exception):
-    """The base of every error that store and engine raise."""
+    """The base class of all errors of store and engine."""
 
 
 class NotFound(ContractError):
-    """There is no such resource, and never was."""
+    """The resource does not exist and never did."""
 
     def __init__(self, kind: str, id: str) -> None:
         super().__init__(f"There is no {kind} {id!r}.")
@@ -31,7 +31,7 @@ class NotFound(ContractError):
 
 
 class Gone(ContractError):
-    """The resource was there and has expired or was deleted."""
+    """The resource has expired or was deleted."""
 
     def __init__(self, kind: str, id: str, reason: str) -> None:
         super().__init__(f"The {kind} {id!r} {'was deleted' if reason == 'deleted' else 'has expired'}.")
@@ -59,7 +59,7 @@ class PreconditionFailed(ContractError):
 
 
 class QuotaExceeded(ContractError):
-    """The tenant has as much as it may have. Waiting helps where it has too many fits: they end by themselves."""
+    """A quota of the tenant is reached. If it is one of fits, waiting helps, because fits end."""
 
     def __init__(self, quota: str, used: int, limit: int) -> None:
         is_work = quota.endswith("fits")
@@ -76,14 +76,14 @@ class StoreUnavailable(ContractError):
 
 
 class StoreFull(StoreUnavailable):
-    """The server is at the end of its memory or its disk, and takes nothing new."""
+    """The memory or disk of the server is almost full; writes are refused."""
 
     retry_after_seconds = 30
 
 
 class Damaged(ContractError):
-    """A stored value is missing or is not what was stored."""
+    """A stored value is missing or damaged."""
 
 
 class SettingsError(ContractError):
-    """A setting cannot be read."""
+    """A setting is invalid."""

@@ -1,4 +1,4 @@
-"""Identifiers: a prefix that names the kind, and a ULID, so that they sort by the time they were made."""
+"""Identifiers: a prefix for the type, and a ULID, so that they sort by time of creation."""
 
 from __future__ import annotations
 

@@ -1,52 +1,52 @@
-r"""The map of all keys.
+r"""The map of all Redis keys.
 
-Of all tenants, so that what looks after them costs as much as there is work, however many tenants there are. A member
-names the tenant first; its parts stand on lines of their own (`tenant\nfit`), because no tenant's name has two lines.
+Keys of all tenants. These are shared, so that the cost of a sweep depends on the work and not on the number of tenants.
+The parts of a member are separated by newlines, the tenant first (`tenant\nfit`); no tenant's name has a newline.
 
-    melm:active                         sorted set: fit → when a sweep looks at it
-    melm:queued                         sorted set: fit that nobody has begun → since when
-    melm:turns                          sorted set: tenant with a unit to lease → turn at which it was served last
-    melm:turn                           how many leases there have been
+    melm:active                         sorted set: fit → when a sweep checks it
+    melm:queued                         sorted set: queued fit → when it was queued
+    melm:turns                          sorted set: tenant with a ready unit → turn in which it was last served
+    melm:turn                           number of leases so far
     melm:leases                         hash: process → tenant, fit, unit and fence of its lease
     melm:lease_ends                     sorted set: process → when its lease ends
-    melm:unreadable                     set: fits of another version than that of the worker who met them
+    melm:unreadable                     set: fits of a version that some worker could not read
     melm:expiries                       sorted set: id of a dataset, fit or model → when it expires
     melm:metrics                        hash: counter → value
-    melm:sweeping                       whose turn it is to sweep; expires
-    melm:bytes                          hash: tenant → bytes of all that it has
-    melm:workers                        sorted set: worker → when it last said that it is alive
-    melm:processes                      hash: worker → how many processes it has
-    melm:tenants                        written by 0.1 only: the tenants whose indexes are still to be moved here
+    melm:sweeping                       lock of the last sweep; expires
+    melm:bytes                          hash: tenant → bytes of all its resources
+    melm:workers                        sorted set: worker → time of its last heartbeat
+    melm:processes                      hash: worker → number of its processes
+    melm:tenants                        written by 0.1 only: tenants whose indexes have to be migrated
 
-Of a tenant, under `melm:{tenant}:`
+Keys of a tenant, with the prefix `melm:{tenant}:`
 
     dataset:ID                          a dataset's record, JSON
-    dataset:ID:blocks                   hash: number → block of rows; `labels` → y and what else a table holds;
+    dataset:ID:blocks                   hash: number → block of rows; `labels` → y and other values of a table;
                                         `info` → columns that are only shown
     dataset:ID:fits                     set: active fits that use it
-    datasets                            sorted set: ids, in the order of time
+    datasets                            sorted set: ids, by time
     datasets:hashes                     hash: content hash (and that of `info`) → id
     model:ID                            hash: record, card, file
     models                              sorted set: ids
     sizes                               hash: id of a dataset, model or fit → its bytes
     aliases                             hash: alias → record, JSON
     idempotency:KEY                     hash: body_hash, id of what was made; expires
-    tombstone:ID                        why a resource is gone; expires
+    tombstone:ID                        why a resource answers 410 Gone; expires
     fits, fits:status:S, fits:name:N    sorted sets: ids
-    fits:equal                          hash: what two equal fits share → the fit that may answer for both
-    events                              channel: ids of fits that something happened to
-    served                              turn at which the tenant was served last
-    ready                               sorted set: fit with a unit to lease → turn at which it was served last
-    fit:ID:meta                         hash: what the record shows, the last fence given out, the last turn
-    fit:ID:todo                         list: what is to be leased: units, and names of several with tabs between
-    fit:ID:leased                       hash: what is leased → process
-    fit:ID:units, :attempts             hashes: unit → arguments; what is leased → how often it was begun
-    fit:ID:results, :errors             hashes: unit → result; → why it was given up
-    fit:ID:starts                       set: starts that some unit has finished
-    fit:ID:preview                      hash: rows as the best start so far places them, and how that was judged
+    fits:equal                          hash: hash of the parameters of a fit → fit that can be reused
+    events                              channel: ids of fits that have changed
+    served                              turn in which the tenant was last served
+    ready                               sorted set: fit with a ready unit → turn in which it was last served
+    fit:ID:meta                         hash: fields of the record, the last fencing token, the last turn
+    fit:ID:todo                         list: ready units; those that share a lease separated by tabs
+    fit:ID:leased                       hash: leased units → process
+    fit:ID:units, :attempts             hashes: unit → arguments; leased units → number of attempts
+    fit:ID:results, :errors             hashes: unit → result; unit → error
+    fit:ID:starts                       set: finished starts
+    fit:ID:preview                      hash: rows in the projection of the best start so far, and its score
     fit:ID:events                       stream
 
-The broker's keys begin with `melm-broker:`; nothing is lost when all of them are deleted.
+The broker's keys begin with `melm-broker:`; they can all be deleted without loss.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ EARLIER_TENANTS = f"{PREFIX}:tenants"
 
 
 def member(tenant: str, *parts: str) -> str:
-    """A tenant's fit, unit or id in an index of all tenants."""
+    """A member of an index of all tenants."""
     return "\n".join((tenant, *parts))
 
 
 def key(tenant: str, *parts: str) -> str:
-    """One of a tenant's keys."""
+    """A key of a tenant."""
     return ":".join((f"{PREFIX}:{{{tenant}}}", *parts))

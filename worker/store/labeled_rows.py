@@ -1,4 +1,4 @@
-"""Stored rows as a fit takes them, in a worker and on the command line."""
+"""Stored rows as labeled rows for a fit, in a worker and on the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from worker.store.table_part import Array, TablePart
 
 
 def as_labeled(names: Sequence[str] | None, X: Matrix, y: Array, part: TablePart | None) -> Labeled:
-    """Checked rows of a matrix or a table, which also keep what was computed from them."""
+    """Labeled rows of a matrix or a table, which also cache what is computed from them."""
     if part is None or names is None:
         return Labeled.check(X, y, None if names is None else list(names))
     numbers = tuple(name for name in names if name not in part.text_names)

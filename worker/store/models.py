@@ -1,4 +1,4 @@
-"""Models, immutable, and the aliases that stand for them."""
+"""Models and their aliases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from worker.store.quotas import Quotas
 from worker.store.records import AliasRecord, Idempotency, ModelRecord, Page
 from worker.store.scripts import script
 
-DECOY_SECONDS = 86_400.0  # a fit to permuted labels is looked at once
+DECOY_SECONDS = 86_400.0  # the model of a fit to permuted labels is needed only briefly
 
 
 class Models:
@@ -38,7 +38,7 @@ class Models:
         dataset_id: str | None = None,
         is_decoy: bool = False,
     ) -> ModelRecord:
-        """The record of a model that is about to be stored. A decoy is in no list, so it must not be kept for long."""
+        """The record of a new model. A decoy, fitted to permuted labels, is not listed and is deleted after a day."""
         lifetime = self._connection.settings.model_lifetime_seconds
         if is_decoy:
             lifetime = min(lifetime or DECOY_SECONDS, DECOY_SECONDS)
@@ -56,7 +56,7 @@ class Models:
         )
 
     def with_evidence(self, record: ModelRecord, data: bytes) -> ModelRecord:
-        """The record of a model whose file has got its evidence."""
+        """The record of a model after its evidence was added to its file."""
         return record.model_copy(update={"n_bytes": len(data), "digest": hashlib.sha256(data).hexdigest()})
 
     def import_file(
@@ -88,7 +88,7 @@ class Models:
         return record if answer == "created" else self.get(tenant, rest[0].decode())
 
     def resolve(self, tenant: str, id_or_alias: str) -> str:
-        """The id of the model that an alias stands for now. An id stands for itself."""
+        """The id of the model that an alias names; an id is returned unchanged."""
         return id_or_alias if id_or_alias.startswith("mdl_") else self.get_alias(tenant, id_or_alias).model_id
 
     def get(self, tenant: str, id_or_alias: str) -> ModelRecord:
@@ -96,23 +96,23 @@ class Models:
         return ModelRecord.model_validate_json(self._read(tenant, id_or_alias, "record"))
 
     def card(self, tenant: str, id_or_alias: str) -> dict[str, Any]:
-        """What the model says of itself."""
+        """The card of a model."""
         card: dict[str, Any] = json.loads(self._read(tenant, id_or_alias, "card"))
         return card
 
     def file(self, tenant: str, id_or_alias: str) -> bytes:
-        """The whole model, as it was dumped."""
+        """The file of a model."""
         return self._read(tenant, id_or_alias, "file")
 
     def read(self, tenant: str, id: str) -> tuple[ModelRecord, bytes]:
-        """A model's record and its file, of one moment: with the evidence, both change."""
+        """The record and file of a model, read atomically: both change when the evidence is added."""
         record, data = self._connection.call("HMGET", key(tenant, "model", id), "record", "file")
         if record is None:
             self._connection.raise_missing("model", tenant, id)
         return ModelRecord.model_validate_json(record), data
 
     def page(self, tenant: str, *, limit: int = 20, cursor: str | None = None) -> Page[ModelRecord]:
-        """Some of the models, newest first."""
+        """A page of models, newest first."""
         ids = self._connection.page_ids(key(tenant, "models"), limit, cursor)
         values = self._connection.call_many([("HGET", key(tenant, "model", id), "record") for id in ids[:limit]])
         records = [ModelRecord.model_validate_json(value) for value in values if value is not None]
@@ -130,7 +130,7 @@ class Models:
     def put_alias(
         self, tenant: str, alias: str, model_id: str, *, expected_version: int | None = None
     ) -> tuple[AliasRecord, bool]:
-        """Let an alias name a model; tells whether the alias is new. An expected version of 0 means that it must be."""
+        """Create or move an alias; also returns whether it is new. Expected version 0: the alias must not exist."""
         if alias.startswith("mdl_"):
             raise ValueError("An alias cannot look like a model's id.")
         given = {"alias": alias, "model_id": model_id, "expected_version": expected_version}
@@ -157,7 +157,7 @@ class Models:
         return sorted((AliasRecord.model_validate_json(value) for value in values), key=lambda record: record.alias)
 
     def delete_alias(self, tenant: str, alias: str, *, expected_version: int | None = None) -> None:
-        """Forget an alias."""
+        """Delete an alias."""
         arguments = {"alias": alias, "expected_version": expected_version}
         answer, *rest = self._connection.run(script("alias/delete"), tenant, arguments)
         if answer == "missing":

@@ -1,4 +1,4 @@
-"""Processes by an identity that no other process ever has, so that a dead one can be told from a living one."""
+"""Unique identities of processes, by which a dead process is told from a new one with the same process id."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pathlib import Path
 
 @cache
 def host() -> str:
-    """The place within which a process id means something: this boot of this machine, and the container in it."""
+    """The scope of process ids: the boot of this machine, and the container."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text() + str(Path("/proc/self/ns/pid").readlink())
-    except OSError:  # no Linux: one host, one process table
+    except OSError:  # not Linux: one process table per host
         boot = socket.gethostname()
     return hashlib.sha256(boot.encode()).hexdigest()[:16]
 
 
 def identity(pid: int) -> str:
-    """Host, process id and the time the process began: unique even where process ids are used again."""
+    """Host, process id and the time the process began: unique even if process ids are reused."""
     return f"{host()}/{pid}/{_began(pid)}"
 
 
 def is_dead_here(process: str) -> bool:
-    """Whether the process was one of this host and lives no more. Of other hosts nothing is known."""
+    """Whether a process of this host has died. False for processes of other hosts, which cannot be checked."""
     where, pid, began = process.split("/")
     return where == host() and (began == "" or _began(int(pid)) != began)
 
 
 def _began(pid: int) -> str:
-    """When a process began, in the kernel's ticks; empty when there is none, or a zombie."""
+    """The start time of a process in clock ticks; empty if it does not exist or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:

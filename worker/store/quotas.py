@@ -1,4 +1,4 @@
-"""Quotas: how much of the store one tenant may have. Scripts check them in the step that makes something."""
+"""Quotas of tenants. The scripts that create resources check them atomically."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from worker.store.connection import FULL, StoreConnection
 from worker.store.errors import QuotaExceeded
 from worker.store.keys import HELD_BYTES
 
-SHARE = 0.5  # of the store, which one of several tenants has at most
+SHARE = 0.5  # the most of the store that one of several tenants can have
 
 
 class Quotas:
-    """The quotas of every tenant. A limit of zero is none."""
+    """The quotas of a tenant. Zero means no limit."""
 
     def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
 
     def arguments(self) -> dict[str, Any]:
-        """What a script that makes something needs to know."""
+        """The arguments of scripts that create a resource."""
         settings = self._connection.settings
         limits = {
             "bytes": self._max_bytes(),
@@ -32,14 +32,14 @@ class Quotas:
         return {"quotas": limits}
 
     def check_bytes(self, tenant: str, n_more: int) -> None:
-        """Refuse what will not fit before any of it is written."""
+        """Raise QuotaExceeded before anything is written, if `n_more` bytes exceed the quota."""
         limit = self._max_bytes()
         used = int(self._connection.call("HGET", HELD_BYTES, tenant) or 0)
         if limit and used + n_more > limit:
             raise QuotaExceeded("bytes", used, limit)
 
     def refuse(self, said: Sequence[bytes]) -> NoReturn:
-        """Raise what a script has said: quota, used, limit."""
+        """Raise the QuotaExceeded that a script has replied: quota, used, limit."""
         quota, used, limit = (each.decode() for each in said)
         raise QuotaExceeded(quota, int(used), int(limit))
 

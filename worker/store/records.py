@@ -1,4 +1,4 @@
-"""What is stored: datasets, fits, models, aliases, events."""
+"""The stored records: datasets, fits, models, aliases, events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Label = bool | int | float | str
 
 
 class Status(StrEnum):
-    """Where a fit stands."""
+    """The status of a fit."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -29,13 +29,13 @@ ACTIVE = frozenset({Status.QUEUED, Status.RUNNING})
 
 
 class Record(BaseModel):
-    """Something stored. Records never change in place: the store makes a new one from what is there."""
+    """Base class of records, which are immutable snapshots of the store."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class Resource(Record):
-    """What every resource carries."""
+    """The fields that all resources have."""
 
     id: str
     schema_version: int = SCHEMA_VERSION
@@ -46,14 +46,14 @@ class Resource(Record):
 
 
 class ColumnRecord(Record):
-    """A column of a table: what it is for, why, and what is in it."""
+    """A column of a table: its role, the reason for it, and its content."""
 
     name: str
     role: str  # numeric, categorical, id, group, ignore or target
     reason: str
     n_missing: int
     n_categories: int | None  # of text
-    categories: list[str] | None  # the first of them
+    categories: list[str] | None  # the first ones
 
 
 class DatasetRecord(Resource):
@@ -71,27 +71,27 @@ class DatasetRecord(Resource):
     n_blocks: int
     columns: list[ColumnRecord] | None = None  # of a table
     n_unlabeled: int = 0  # rows of the upload without a label, which are left out
-    text_names: list[str] = Field(default_factory=list)  # features that are text
-    has_part: bool = False  # whether there is more than X and y
-    info_hash: str | None = None  # of the columns that are shown and no more, where there are any
-    n_nonzero: int | None = None  # cells of a sparse matrix; None of one that is stored whole
-    first_rows: list[int] = Field(default_factory=list)  # of the blocks of a sparse matrix, whose sizes differ
+    text_names: list[str] = Field(default_factory=list)  # categorical features
+    has_part: bool = False  # whether there is a `TablePart`
+    info_hash: str | None = None  # of the columns that are only shown, if there are any
+    n_nonzero: int | None = None  # nonzero entries of a sparse matrix; None for a dense one
+    first_rows: list[int] = Field(default_factory=list)  # of the blocks of a sparse matrix, which differ in size
 
     @property
     def address(self) -> str:
-        """What the dataset is found by: what a fit sees of it, and what is only shown."""
+        """The key by which equal datasets are found: the hashes of all columns."""
         return self.content_hash if self.info_hash is None else f"{self.content_hash}+{self.info_hash}"
 
 
 class FitError(Record):
-    """Why a fit or one of its units gave nothing."""
+    """Why a fit or one of its units failed."""
 
     type: str
     message: str
 
 
 class FitRecord(Resource):
-    """One fit as it stands now."""
+    """A fit and its current state."""
 
     dataset_id: str
     dataset_hash: str
@@ -107,25 +107,25 @@ class FitRecord(Resource):
     n_starts: int | None
     starts_done: int
     best_divergence: float | None
-    share_done: float  # of all the work, by estimate
-    share_before: float  # what of it was done when the fit was begun: not nothing, after a retry
-    attempts: int  # how often the fit was begun: 1, and one more for each retry
-    recoveries: int  # units taken over from a worker that was lost
-    cancel: str  # "keep_best" or "out_of_time" while such a fit is brought to its early end
+    share_done: float  # estimated share of all work
+    share_before: float  # that share when the fit was begun; not zero after a retry
+    attempts: int  # how often the fit was begun: 1, plus the number of retries
+    recoveries: int  # units that were taken over from a lost worker
+    cancel: str  # "keep_best" or "out_of_time" while the fit is ended early
     error: FitError | None
     model_id: str | None
-    permute_labels: int | None = None  # the seed of a fit to permuted labels, which no list shows
-    n_units: int | None = None  # about how many it was estimated to take,
-    estimated_seconds: float | None = None  # and for how long one core would work on them
+    permute_labels: int | None = None  # the seed of a fit to permuted labels, which is not listed
+    n_units: int | None = None  # estimated number of units
+    estimated_seconds: float | None = None  # estimated computing time on one core
 
     @property
     def is_active(self) -> bool:
-        """Whether the fit has yet to end."""
+        """Whether the fit has not ended."""
         return self.status in ACTIVE
 
     @property
     def eta_seconds(self) -> float | None:
-        """The time that the remaining work would take at the pace since the fit was begun."""
+        """The estimated remaining time, at the average speed since the fit was begun."""
         since = self.share_done - self.share_before
         if self.status is not Status.RUNNING or since <= 0 or self.started_at is None:
             return None
@@ -134,14 +134,14 @@ class FitRecord(Resource):
 
     @property
     def phase(self) -> Literal["search", "evidence"] | None:
-        """What a running fit is at: its model, or the evidence for it."""
+        """The phase of a running fit: the search for the model, or the evidence for it."""
         if self.status is not Status.RUNNING:
             return None
         return "search" if self.model_id is None else "evidence"
 
 
 class ModelRecord(Resource):
-    """An immutable model: its file and its card are read by themselves."""
+    """The record of a model, without its file and card."""
 
     method: str
     fit_id: str | None
@@ -151,7 +151,7 @@ class ModelRecord(Resource):
 
 
 class AliasRecord(Record):
-    """A name that stands for a model. The version counts its changes."""
+    """A name for a model. The version counts its changes."""
 
     alias: str
     model_id: str
@@ -160,7 +160,7 @@ class AliasRecord(Record):
 
 
 class Event(Record):
-    """Something that happened to a fit. Ids grow."""
+    """An event of a fit. Ids increase."""
 
     id: str
     type: str
@@ -169,11 +169,11 @@ class Event(Record):
 
 
 class FitSubmission(Record):
-    """What is asked of a fit. `params` are complete: defaults filled in by whoever submits."""
+    """The submission of a fit. `params` are complete, with all defaults."""
 
     dataset_id: str
     dataset_hash: str
-    info_hash: str | None = None  # a picture shows the columns of its own dataset: a model of another is no answer
+    info_hash: str | None = None  # of the shown columns, so that fits with other ones are not equal
     method: str
     params: dict[str, Any]
     validation: dict[str, Any] | None = None
@@ -188,7 +188,7 @@ class FitSubmission(Record):
 
 
 class SubmitOutcome(StrEnum):
-    """What became of a submission."""
+    """The outcome of a submission."""
 
     CREATED = "created"
     REUSED = "reused"  # an equal fit had succeeded before
@@ -196,40 +196,40 @@ class SubmitOutcome(StrEnum):
 
 
 class Idempotency(Record):
-    """A client's key for one request, and the hash of what was sent under it."""
+    """The idempotency key of a request, and the hash of the request."""
 
     key: str
     body_hash: str
 
 
 class Lease(Record):
-    """A unit that one process works on. The fence grows with every lease of the fit; only the latest may write."""
+    """The lease of a unit by a process. `fence`, the fencing token, grows with each lease of the fit."""
 
     tenant: str
     fit_id: str
-    unit: str  # of several short ones, their names with tabs between
+    unit: str  # its name; several short ones are separated by tabs
     fence: int
     process: str
 
     @property
     def value(self) -> str:
-        """As it is stored, under its process."""
+        """Its stored form."""
         return f"{self.tenant}\n{self.fit_id}\n{self.unit}\n{self.fence}"
 
 
 class WorkerHealth(Record):
-    """Whether fits are being worked on."""
+    """The health of workers and queues."""
 
     workers: list[str]
     queued_fits: int
     active_fits: int
-    unreadable_fits: int  # stored by another version of this program than that of the worker who met them
+    unreadable_fits: int  # of versions that some worker could not read
     claimed_at: datetime | None
     moving: bool
 
 
 class Page(BaseModel, Generic[T]):
-    """Some of a list, newest first, and where the next page begins."""
+    """A page of a list, newest first, with the cursor of the next page."""
 
     model_config = ConfigDict(frozen=True)
 

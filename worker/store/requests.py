@@ -1,4 +1,4 @@
-"""Idempotency keys: which request is being answered, and what an earlier one made."""
+"""Idempotency keys: whether a request is in flight, and what an earlier one has created."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ IN_FLIGHT_SECONDS = 60
 class Requests:
     """The idempotency keys of all tenants.
 
-    What a request makes is noted under its key by the very script that makes it; here a request is only announced.
+    The script that creates a resource also stores its id under the key, atomically. This class only marks the request
+    as in flight.
     """
 
     def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
 
     def begin(self, tenant: str, idempotency: Idempotency) -> str | None:
-        """Announce a request. Answers the id of what an earlier one with this key and body made, if there was one."""
+        """Begin a request. Returns the id of what an earlier one with the same key and body has created, or None."""
         arguments = {
             "in_flight_ms": milliseconds(IN_FLIGHT_SECONDS),
             **self._connection.idempotency_arguments(idempotency),
@@ -34,11 +35,11 @@ class Requests:
         return rest[0].decode() if answer == "replayed" else None
 
     def found(self, tenant: str, idempotency: Idempotency) -> bool:
-        """Whether the request under this key made nothing, because the same was there already."""
+        """Whether the request with this key has found an existing resource instead of creating one."""
         return bool(self._connection.call("HEXISTS", key(tenant, "idempotency", idempotency.key), "was_there"))
 
     def abandon(self, tenant: str, idempotency: Idempotency) -> None:
-        """Forget a request that failed, so that it can be sent again. What it made, if anything, stays noted."""
+        """Release the key of a failed request, so that it can be retried, unless it has created a resource."""
         name = key(tenant, "idempotency", idempotency.key)
         if self._connection.call("HEXISTS", name, "id") == 0:
             self._connection.call("DEL", name)

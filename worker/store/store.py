@@ -1,4 +1,4 @@
-"""The store as a whole: everything that is kept, by noun."""
+"""The store: datasets, models, requests and their connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Store"]
 
 
 class Store:
-    """Everything that is kept, by noun. Safe to share between threads, not between processes."""
+    """The store. Thread-safe, but not to be shared between processes."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -26,9 +26,9 @@ class Store:
         self.connection.ping()
 
     def is_full(self) -> bool:
-        """Whether the server nears the end of its memory or its disk."""
+        """Whether the memory or disk of the server is almost full."""
         return self.connection.is_full()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close all connections."""
         self.connection.client.close()

@@ -1,7 +1,7 @@
-"""Bodies in and out: one codec per media type family, chosen by Content-Type and Accept.
+"""Request and response bodies: one codec per media type, chosen by Content-Type and Accept.
 
-A codec turns a body into a `Table` and an `Answer` into bytes. It reads untrusted input: it is bounded by `Limits`,
-never unpickles, and reports everything that is wrong with a body at once.
+A codec turns a body into `Matrices` and `NamedArrays` into bytes. Its input is untrusted: it applies `Limits`, never
+unpickles, and reports all errors in a body at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def codec_for_body(content_type: str | None, supported: frozenset[str] = frozenset(CODECS)) -> Codec:
-    """The codec that reads a body of this Content-Type. A body without one could be any page's."""
+    """The codec that reads a body of this Content-Type, which is required: a page of another site can omit it."""
     media_type = (content_type or "").partition(";")[0].strip().lower()
     if media_type not in supported:
         raise UnsupportedMediaType(media_type, sorted(supported))
@@ -37,7 +37,7 @@ def codec_for_body(content_type: str | None, supported: frozenset[str] = frozens
 
 
 def codec_for_answer(accept: str | None, default: Codec = json.JSON) -> Codec:
-    """The codec that the Accept header likes best; `default` where it does not matter to the client."""
+    """The codec that the Accept header prefers; `default` if the client has no preference."""
     if default is excel.EXCEL:
         default = csv.CSV
     if accept is None or accept == "*/*":
@@ -50,7 +50,7 @@ def codec_for_answer(accept: str | None, default: Codec = json.JSON) -> Codec:
 
 
 def preferred(accept: str, offered: list[str]) -> str | None:
-    """The offered media type with the highest quality in an Accept header, the first of equals; None when none fits."""
+    """The offered media type with the highest quality in an Accept header (the first of equals), or None."""
     qualities: dict[str, float] = {}
     for item in accept.split(","):
         media_range, *parameters = (part.strip().lower() for part in item.split(";"))

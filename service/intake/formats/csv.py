@@ -1,4 +1,4 @@
-"""CSV, in the dialect that it is found in."""
+"""CSV; the dialect is detected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class TableReader:
-    """Takes CSV piece by piece, within the limits."""
+    """Parses CSV piece by piece, within the limits."""
 
     def __init__(self, limits: Limits, options: ReadOptions) -> None:
         self._limits = limits
@@ -49,7 +49,7 @@ class TableReader:
         check_size(self._reader.n_rows, len(self._reader.names), self._limits)
 
     def finish(self) -> melm.tables.table.Table:
-        """Columns of numbers and of text, with gaps."""
+        """Columns of numbers and of text, with missing values."""
         with explained():
             table = self._reader.finish()
         check_size(len(table), len(table.names), self._limits)
@@ -57,7 +57,7 @@ class TableReader:
 
 
 def admitted(options: ReadOptions, limits: Limits) -> CsvReader:
-    """A reader whose rows and texts are counted as they come: few bytes may make many."""
+    """A reader that reserves memory for its rows and strings while it reads: a small body may have many."""
     n_held = 0
 
     def count() -> None:
@@ -73,7 +73,7 @@ def admitted(options: ReadOptions, limits: Limits) -> CsvReader:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """What is wrong with a file, as the client is told."""
+    """Translate the errors of the CSV reader into those of the service."""
     try:
         yield
     except CsvEncodingError as error:
@@ -91,7 +91,7 @@ def read_table(body: Content, limits: Limits, options: ReadOptions) -> melm.tabl
 
 
 def inspect_csv(body: Content, limits: Limits, options: ReadOptions, is_complete: bool) -> Reading:
-    """What would be read of a file, or of the beginning of one: then its last line is left out."""
+    """How a file would be read; or the beginning of a file, of which the last, incomplete line is left out."""
     problems: list[Problem] = []
     table = None
     try:
@@ -117,7 +117,7 @@ def inspect_csv(body: Content, limits: Limits, options: ReadOptions, is_complete
 
 
 def as_field_error(problem: Problem) -> FieldError:
-    """A problem of a file, at its first row and the column."""
+    """A problem of a file as an error at its first row and its column."""
     part = problem.column if problem.member is None else problem.member
     pointer = "" if part is None else f"/{escape(part)}"
     places = tuple(f"/{row}{pointer}"[:MAX_PLACE] for row in problem.rows) or (pointer,)
@@ -129,7 +129,7 @@ def as_field_error(problem: Problem) -> FieldError:
 
 
 def with_lines(errors: Iterable[FieldError], content: Content, options: ReadOptions) -> list[FieldError]:
-    """Errors of rows, with the lines on which these begin. Rows may hold line breaks, and empty lines are no rows."""
+    """Errors of rows, with line numbers. These differ because rows may contain line breaks, and lines may be empty."""
     errors = list(errors)
     wanted = {int(found[1]) for error in errors if (found := ROW.match(error.detail))}
     if not wanted:
@@ -138,7 +138,7 @@ def with_lines(errors: Iterable[FieldError], content: Content, options: ReadOpti
     delimiter = sniff(text.read(SNIFFED), options.delimiter).delimiter
     text.seek(0)
     reader = csv.reader(text, delimiter=delimiter)
-    last, lines, line, row = max(wanted), {}, 1, -1  # the header is no row
+    last, lines, line, row = max(wanted), {}, 1, -1  # the header is row -1
     with suppress(csv.Error):
         for cells in reader:
             if cells:
@@ -161,7 +161,7 @@ def _with_line(error: FieldError, lines: Mapping[int, int]) -> FieldError:
 
 
 def encode(answer: NamedArrays) -> bytes:
-    """The answer row by row under a header."""
+    """The response as CSV with a header."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     columns = [to_cells(column) for column in answer.row_wise()]
@@ -176,18 +176,18 @@ def encode(answer: NamedArrays) -> bytes:
 
 
 def to_cells(column: AnyArray) -> list[object]:
-    """Python values, whose text form reads back to the same number."""
+    """Python values, whose text parses to the same number (round trip)."""
     convert: Callable[[], list[object]] = column.tolist
     return convert()
 
 
 def as_text(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe before it says that it is text."""
+    """A cell that no spreadsheet interprets as a formula: it is prefixed by an apostrophe."""
     return f"'{cell}" if cell.startswith(FORMULA_BEGINNINGS) else cell
 
 
 def is_number(cell: str) -> bool:
-    """Whether a name is that of a class which is a number."""
+    """Whether a column is named by a class that is a number."""
     try:
         float(cell)
     except ValueError:

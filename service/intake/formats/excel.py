@@ -1,4 +1,4 @@
-"""Excel workbooks: a sheet becomes CSV in the sandbox, and is read as that. Answers to workbooks are CSV."""
+"""Excel workbooks: a sheet is converted to CSV in the sandbox and read as CSV. Responses to workbooks are CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.intake.sandbox import decoder
 
 
 def open_sheet(body: Content, limits: Limits, options: ReadOptions) -> tuple[Content, ReadOptions]:
-    """A sheet as CSV, and how that is to be read."""
+    """A sheet as CSV, and the options for reading it."""
     return decoder.convert(body, limits, options.sheet), replace(options, delimiter=",", encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
-"""JSON: decoded by types known beforehand, each row packed as float64 before the next one is parsed.
+"""JSON: decoded by a schema, each row packed as float64 before the next one is parsed.
 
-The fast path either succeeds or says nothing useful; only then is the body decoded a second time, loosely, to report
-every cell that is wrong. Parsers that decode into float64 without Python objects were measured and left out: pysimdjson
+The fast path has no useful error messages. If it fails, the body is decoded a second time without the schema, to report
+all cells that are wrong. Parsers that decode into float64 without Python objects were measured and left out: pysimdjson
 with the checks that it needs gains an eighth of this decoder's time, and cysimdjson is not safe.
 """
 
@@ -33,14 +33,14 @@ from service.intake.formats.table import (
 
 
 class Row:
-    """A row that is packed already."""
+    """A row that has been packed."""
 
 
 PACKED = Row()
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """Rows as lists (`X`) or by feature name (`rows`), labels, and what a dataset may say of itself."""
+    """Rows as lists (`X`) or objects (`rows`), labels, name and metadata."""
 
     X: list[Row] | None = None
     rows: list[dict[str, float]] | None = None
@@ -56,7 +56,7 @@ TEXT_FIELDS = {"feature_names": "a list of text", "name": "text", "metadata": "a
 
 
 class RowPacker:
-    """Packs rows into one buffer, one at a time: so a row's Python numbers never leave the processor's cache."""
+    """Packs rows into one buffer, one at a time, so that the Python numbers of a row stay in the processor's cache."""
 
     def __init__(self, may_have_booleans: bool) -> None:
         self.cells = bytearray()
@@ -65,10 +65,10 @@ class RowPacker:
         self._may_have_booleans = may_have_booleans
 
     def __call__(self, kind: type[Row], cells: Any) -> Row:
-        """Take the next row; raises when it is no list of numbers, or not as long as the first."""
+        """Pack the next row; raises if it is not a list of numbers, or not as long as the first."""
         if type(cells) is not list:
             raise TypeError("a row is a list")
-        if self._may_have_booleans and bool in map(type, cells):  # they pass for numbers in Python
+        if self._may_have_booleans and bool in map(type, cells):  # in Python a bool is an int
             raise TypeError("a boolean is no number")
         if self._pack is None:
             self.n_columns = len(cells)
@@ -78,7 +78,7 @@ class RowPacker:
 
 
 def decode(body: Content, limits: Limits, pointer: str = "") -> Matrices:
-    """A table out of `{"X": ..., "y"?: ...}` or `{"rows": ..., "y"?: ...}`."""
+    """The table in `{"X": ..., "y"?: ...}` or `{"rows": ..., "y"?: ...}`."""
     has_no_booleans = isinstance(body, bytes) and b"t" not in body and b"f" not in body
     packer = RowPacker(may_have_booleans=not has_no_booleans)
     try:
@@ -86,17 +86,17 @@ def decode(body: Content, limits: Limits, pointer: str = "") -> Matrices:
     except (msgspec.ValidationError, OverflowError, struct.error):
         raise Invalid(find_errors(parse(body), pointer)) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        loose = parse(body)  # raises Malformed, except for NaN and Infinity, which are worth a better word
+        loose = parse(body)  # raises Malformed, except for NaN and Infinity, for which there is a better message
         raise Invalid(find_errors(loose, pointer)) from None
     return to_table(parsed, packer, limits, pointer)
 
 
 def parse(body: Content) -> Any:
-    """Any JSON value. NaN and Infinity, which are no JSON but which many programs write, become floats."""
+    """Any JSON value. NaN and Infinity, which are not JSON but which many programs write, become floats."""
     try:
         value = loads(bytes(body))
         if HALF_CHARACTER.search(body):
-            dumps(value, ensure_ascii=False).encode()  # one without the other half is no text, and cannot be answered
+            dumps(value, ensure_ascii=False).encode()  # a lone surrogate cannot be encoded as UTF-8
         return value
     except RecursionError:
         raise Malformed("the JSON is nested too deeply") from None
@@ -105,7 +105,7 @@ def parse(body: Content) -> Any:
 
 
 def to_table(parsed: Body, packer: RowPacker, limits: Limits, pointer: str = "") -> Matrices:
-    """Arrays out of cells that are known to be numbers."""
+    """The arrays of a parsed body."""
     names = parsed.feature_names
     if parsed.X is not None and parsed.rows is None:
         X = by_position(len(parsed.X), packer, limits)
@@ -129,7 +129,7 @@ def by_position(n_rows: int, packer: RowPacker, limits: Limits) -> AnyArray:
 
 
 def by_name(rows: list[dict[str, float]], names: list[str], limits: Limits, pointer: str) -> AnyArray:
-    """Rows that name their values, in any order, as (n, d) float64 in the order of `names`."""
+    """Rows as objects, to (n, d) float64 in the order of `names`."""
     check_size(len(rows), len(names), limits)
     known = set(names)
     errors = grouped(
@@ -158,7 +158,7 @@ def ragged(rows: Sequence[Sequence[Any]], n_columns: int, pointer: str) -> Itera
 
 
 def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
-    """Everything that keeps a decoded value from being a `Body`. Slow, and only run when there is something to find."""
+    """Everything that is wrong with a decoded value that should be a `Body`. Slow; only called if there are errors."""
     if not isinstance(value, dict):
         return [FieldError(pointer, "is not an object", 'send {"X": [[...], ...]}')]
     errors = [
@@ -190,7 +190,7 @@ def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
             if (what := wrong_label(label))
         )
     elif labels is not None:
-        errors.append(FieldError(f"{pointer}/y", "is not a list of labels", "send one label a row"))
+        errors.append(FieldError(f"{pointer}/y", "is not a list of labels", "send one label per row"))
     for field, example in TEXT_FIELDS.items():
         try:
             msgspec.convert({field: value.get(field)}, Body)
@@ -200,7 +200,7 @@ def find_errors(value: Any, pointer: str = "") -> list[FieldError]:
 
 
 def wrong_number(cell: Any) -> tuple[str, str] | None:
-    """What a cell is that should be a number, and what is wrong with it."""
+    """A cell that should be a number, as text, and what is wrong with it; None if it is valid."""
     if cell is None:
         return "the value", "is missing"
     if isinstance(cell, bool) or not isinstance(cell, int | float):
@@ -221,7 +221,7 @@ def wrong_label(label: Any) -> str | None:
 
 
 def encode(answer: NamedArrays) -> bytes:
-    """All arrays of the answer, and the model that gave it."""
+    """All arrays of the response, with the id of the model."""
     arrays = {name: array.tolist() for name, array in answer.arrays.items()}
     warnings = {"warnings": answer.warnings} if answer.warnings else {}
     return msgspec.json.encode({"model_id": answer.model_id, **arrays, **warnings})

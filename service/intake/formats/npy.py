@@ -1,4 +1,4 @@
-"""NumPy's npy and npz: arrays are views of the body wherever they are stored as they are. No pickle."""
+"""NumPy's npy and npz: uncompressed arrays are views of the body. Pickled objects are refused."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from service.intake.formats.table import (
 )
 from service.intake.memory import SPARSE_CELL_BYTES, SPARSE_COLUMN_BYTES, TEXT_BYTES, hold
 
-MAX_MEMBERS = 16  # of an npz: a matrix, y, feature_names, and room for what other programs add
+MAX_MEMBERS = 16  # of an npz: a matrix, y, feature_names, and some that other programs add
 LOCAL_HEADER_BYTES = 30
 PIECE = 1 << 20  # characters that are looked at together
-HALVES = (0xD800, 0xDFFF)  # code points that stand for no character
+HALVES = (0xD800, 0xDFFF)  # surrogates
 
 
 def read_npy(data: memoryview, name: str = "the body") -> AnyArray:
@@ -39,12 +39,12 @@ def read_npy(data: memoryview, name: str = "the body") -> AnyArray:
     except npy.NpyError as error:
         raise Malformed(f"{name} {error}") from None
     if array.dtype.kind == "U" and has_half_characters(array):
-        raise Malformed(f"{name} holds text that is no Unicode")
+        raise Malformed(f"{name} contains text that is not valid Unicode")
     return array
 
 
 def has_half_characters(text: AnyArray) -> bool:
-    """Whether some text has one half of a character without the other, which no answer could hold."""
+    """Whether some text contains a surrogate, which cannot be encoded as UTF-8."""
     if not text.size or not text.itemsize:
         return False
     points = text.ravel(order="K").view(np.dtype(np.uint32).newbyteorder(text.dtype.byteorder))
@@ -53,10 +53,10 @@ def has_half_characters(text: AnyArray) -> bool:
 
 
 def read_npz(body: Content, limits: Limits) -> dict[str, AnyArray]:
-    """The arrays of an npz file, whose uncompressed size counts against the limit."""
+    """The arrays of an npz file. The limit applies to their uncompressed size."""
     view = memoryview(body)
     try:
-        with zipfile.ZipFile(pa.BufferReader(body)) as archive:  # a file that is a view of the body
+        with zipfile.ZipFile(pa.BufferReader(body)) as archive:  # a file object that does not copy the body
             members = archive.infolist()
             if len(members) > MAX_MEMBERS:
                 raise Malformed(f"the npz has {len(members)} members; at most {MAX_MEMBERS} are read")
@@ -71,12 +71,12 @@ def read_npz(body: Content, limits: Limits) -> dict[str, AnyArray]:
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, body: memoryview) -> memoryview:
-    """The bytes of a member: a view of the body where it is stored as it is, else decompressed to its declared size."""
+    """The bytes of a member: a view of the body if it is uncompressed, else decompressed to its declared size."""
     if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise zipfile.BadZipFile(f"{member.filename} is neither stored nor deflated")
         with archive.open(member) as file:
-            return memoryview(file.read(member.file_size))  # without a size it would make room for all there is
+            return memoryview(file.read(member.file_size))  # without a size, read() would not stop at the declared one
     header = body[member.header_offset : member.header_offset + LOCAL_HEADER_BYTES]
     name_and_extra = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     start = member.header_offset + LOCAL_HEADER_BYTES + name_and_extra

@@ -1,4 +1,4 @@
-"""What codecs read and write: tables of numbers with labels, and answers of named arrays."""
+"""What codecs read and write: matrices with labels, and responses of named arrays."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from service.intake.memory import hold
 Content: TypeAlias = bytes | memoryview  # a body in memory, or mapped
 Labels: TypeAlias = Sequence[str | int | float | bool]
 
-SPILL_BYTES = 16 << 20  # tables and bodies beyond it are kept in files without names, and mapped
-MAX_LABEL_LENGTH = 1_000  # an array of text takes as much for each label as for the longest
+SPILL_BYTES = 16 << 20  # larger tables and bodies are kept in unnamed temporary files, which are memory-mapped
+MAX_LABEL_LENGTH = 1_000  # NumPy gives each label as much space as the longest one needs
 LABEL_KINDS = "labels are text, whole numbers, numbers or booleans"
 
 
@@ -29,12 +29,12 @@ class Limits:
     bytes: int
     rows: int
     columns: int
-    are_for_own_files: bool = False  # which need no sandbox
+    are_for_own_files: bool = False  # trusted files, which need no sandbox
     sparse_columns: int = 1_000_000
 
     @property
     def cells(self) -> int:
-        """As many numbers as take four times the bytes: those of CSV grow so when they are read, none need more."""
+        """The largest number of cells. As float64 they take four times the bytes of a body, as short CSV cells do."""
         return self.bytes * 4 // 8
 
 
@@ -50,21 +50,21 @@ class Matrices:
 
 @dataclass(frozen=True)
 class NamedArrays:
-    """Named arrays, the first of which is what was asked for."""
+    """Named arrays, of which the first is the result."""
 
     arrays: dict[str, AnyArray]
     columns: tuple[str, ...]  # names for the columns of all row-wise arrays, side by side
     model_id: str
     warnings: tuple[str, ...] = ()
-    is_raw: bool = False  # text in CSV stays as it is, even where a spreadsheet would take it for a formula
+    is_raw: bool = False  # text in CSV is not escaped, even if a spreadsheet would interpret it as a formula
 
     @property
     def main(self) -> AnyArray:
-        """The array that was asked for."""
+        """The result."""
         return next(iter(self.arrays.values()))
 
     def row_wise(self) -> list[AnyArray]:
-        """The columns of a table that holds the answer row by row."""
+        """The columns of a table with one row per input row."""
         n_rows = len(self.main)
         blocks = [array.reshape(n_rows, -1) for name, array in self.arrays.items() if name != "classes"]
         return [block[:, index] for block in blocks for index in range(block.shape[1])]
@@ -86,7 +86,7 @@ class Codec:
 
 
 def check_size(n_rows: int, n_columns: int, limits: Limits, n_stored: int | None = None) -> None:
-    """Refuse a table beyond the limits, before anything of its size is made; of a sparse one `n_stored` cells count."""
+    """Refuse a table beyond the limits before memory for it is allocated; a sparse one has `n_stored` cells."""
     max_columns, n_cells = limits.columns, n_rows * n_columns
     if n_stored is not None:
         max_columns, n_cells = limits.sparse_columns, n_stored
@@ -104,7 +104,7 @@ def check_size(n_rows: int, n_columns: int, limits: Limits, n_stored: int | None
 
 
 def as_features(X: AnyArray, limits: Limits, pointer: str = "/X") -> AnyArray:
-    """Numbers as the library takes them: float32 or float64, C order, native bytes; no copy of what is so already."""
+    """Numbers as float32 or float64 in C order and native byte order; copied only if needed."""
     if X.ndim != 2:
         raise Invalid([FieldError(pointer, f"has {X.ndim} dimensions, not 2", "send rows by columns")])
     check_size(X.shape[0], X.shape[1], limits)
@@ -114,22 +114,22 @@ def as_features(X: AnyArray, limits: Limits, pointer: str = "/X") -> AnyArray:
 
 
 def as_labels(y: AnyArray, pointer: str = "/y") -> AnyArray:
-    """A label array of one of the four kinds the library takes."""
+    """A label array of one of the four types that the library accepts."""
     if y.ndim != 1:
-        raise Invalid([FieldError(pointer, f"has {y.ndim} dimensions, not 1", "send one label a row")])
+        raise Invalid([FieldError(pointer, f"has {y.ndim} dimensions, not 1", "send one label per row")])
     if y.dtype.kind not in "Ufiub":
         raise Invalid([FieldError(pointer, f"holds {y.dtype} values", LABEL_KINDS)])
     if y.dtype.kind == "u" and y.size and int(y.max()) >= 2**63:
         raise Invalid([FieldError(pointer, "a label does not fit 64 bits", "send it as text")])
     if y.dtype.kind == "U":
         check_length(int(np.strings.str_len(y).max(initial=0)), pointer)
-        hold(y.nbytes)  # as it is taken apart into classes; until now it may be in a file
+        hold(y.nbytes)  # to find the classes all of it is read into memory; until now it may be in a file
     kinds: dict[str, npt.DTypeLike] = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
     return np.ascontiguousarray(y, dtype=kinds.get(y.dtype.kind))
 
 
 def labels_of(values: Labels, pointer: str = "/y") -> AnyArray:
-    """Labels out of plain values, all of one kind: whole numbers may stand among numbers, nothing else mixes."""
+    """An array of labels. All must be of one type, except that integers and floats may be mixed."""
     kinds = set(map(type, values))
     if kinds <= {int}:
         if any(not -(2**63) <= value < 2**63 for value in values if isinstance(value, int)):
@@ -149,14 +149,14 @@ def labels_of(values: Labels, pointer: str = "/y") -> AnyArray:
 
 
 def check_length(longest: int, pointer: str) -> None:
-    """Refuse labels that are no names."""
+    """Refuse labels that are too long."""
     if longest > MAX_LABEL_LENGTH:
         detail = f"a label has {longest} characters, which is more than the limit of {MAX_LABEL_LENGTH}"
         raise Invalid([FieldError(pointer, detail)])
 
 
 def cell_errors(cells: Iterable[tuple[int, int | str, str, str]], pointer: str, fix: str) -> list[FieldError]:
-    """One error for all cells of a column with the same fault. A cell is given as row, column, value and fault."""
+    """One error for all cells of a column with the same error. A cell is given as row, column, value and error."""
     return grouped(
         (
             (column, wrong),

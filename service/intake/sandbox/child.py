@@ -1,6 +1,6 @@
-"""What a child does with one body: limits itself, decodes, leaves the table in a file. It may be taken over meanwhile.
+"""A child process for one body: it limits itself, decodes, and leaves the table in a file.
 
-So nothing that it says is believed before `service.intake.sandbox` has checked it.
+The body may compromise it, so `service.intake.sandbox.output` validates everything that it returns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from service.intake.sandbox import seccomp
 PR_SET_PDEATHSIG, PR_SET_THP_DISABLE = 1, 41
 MADV_POPULATE_WRITE = 23
 LIBC = ctypes.CDLL(None)
-MAX_REPLY_BYTES = 60_000  # less than a pipe holds, so that writing it never waits
+MAX_REPLY_BYTES = 60_000  # less than the capacity of a pipe, so that writing never blocks
 READERS: dict[str, Callable[[Buffer, Collection[str], CheckSize, MakeRoom], Table]] = {
     "arrow": arrow.read_stream,
     "parquet": arrow.read_parquet,
@@ -39,11 +39,11 @@ READERS: dict[str, Callable[[Buffer, Collection[str], CheckSize, MakeRoom], Tabl
 
 @dataclass(frozen=True)
 class Task:
-    """What a child is asked for, and how much of everything it may use."""
+    """The task of a child, with its limits."""
 
     reader: str
-    text: list[str]  # columns that are text whatever they hold
-    memory_bytes: int  # beyond what the warm process takes
+    text: list[str]  # columns that are read as text, whatever their type
+    memory_bytes: int  # in addition to that of the warm process
     output_bytes: int
     seconds: int
     sheet: str | None  # of a workbook
@@ -53,7 +53,7 @@ class Task:
 
 
 class Oversized(Exception):
-    """The table has more rows, columns or cells than it may have."""
+    """The table has too many rows, columns or cells."""
 
 
 def run(task: Task, body: int, output: int, reply: int) -> None:
@@ -61,7 +61,7 @@ def run(task: Task, body: int, output: int, reply: int) -> None:
     try:
         size = os.fstat(body).st_size
         data = memoryview(mmap.mmap(body, size, access=mmap.ACCESS_READ)) if size else memoryview(b"")
-        os.ftruncate(output, task.output_bytes)  # what is never written to takes no room
+        os.ftruncate(output, task.output_bytes)  # a sparse file: pages that are never written take no space
         room = mmap.mmap(output, task.output_bytes)
         confine(task)
         answer = decode(task, data, room)
@@ -75,7 +75,7 @@ def run(task: Task, body: int, output: int, reply: int) -> None:
         answer = {"problems": [(None, str(error), error.advice)]}
     except MemoryError:
         answer = {"out_of_memory": True}
-    except BaseException as error:  # whatever a decoder raises on bytes made to break it
+    except BaseException as error:  # a decoder may raise anything on malicious bytes
         answer = {"malformed": f"cannot be decoded ({type(error).__name__})"}
     with suppress(BaseException):
         text = json.dumps(answer).encode()
@@ -84,7 +84,7 @@ def run(task: Task, body: int, output: int, reply: int) -> None:
 
 
 def confine(task: Task) -> None:
-    """Give up everything that decoding does not need."""
+    """Drop all privileges that decoding does not need."""
     if sys.platform == "linux":
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         LIBC.prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0)
@@ -104,19 +104,19 @@ def own_bytes() -> int:
     """The address space that this process takes already."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except OSError:  # there is no such file on macOS, which does not hold the limit either
+    except OSError:  # macOS has no such file, and does not enforce the limit either
         return 4 << 30
 
 
 def decode(task: Task, data: memoryview, room: mmap.mmap) -> dict[str, Any]:
-    """The table: its numbers and codes in the room, then a header; the answer says where that begins and ends."""
+    """Write numbers and codes of the table, then a header, into the room; returns where the header begins and ends."""
 
     def check_size(n_rows: int, n_columns: int) -> None:
         if n_rows > task.max_rows or n_columns > task.max_columns or n_rows * n_columns > task.max_cells:
             raise Oversized(n_rows, n_columns)
 
     def make_room(shape: tuple[int, int]) -> Array:
-        with suppress(OSError):  # all pages at once cost a fraction of one by one
+        with suppress(OSError):  # to populate all pages at once is much faster than by page faults
             room.madvise(MADV_POPULATE_WRITE, 0, 8 * shape[0] * shape[1])
         return np.frombuffer(room, np.float64, shape[0] * shape[1]).reshape(shape)
 
@@ -137,7 +137,7 @@ def decode(task: Task, data: memoryview, room: mmap.mmap) -> dict[str, Any]:
 
 
 def fill(room: mmap.mmap, begin: int, content: bytes) -> int:
-    """Write to the room; answers where the content ends."""
+    """Write to the room; returns where the content ends."""
     end = begin + len(content)
     if end > len(room):
         raise MemoryError

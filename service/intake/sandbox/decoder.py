@@ -1,4 +1,4 @@
-"""Bodies of memory-unsafe formats to tables, by way of the sandbox."""
+"""Decodes bodies of memory-unsafe formats in the sandbox."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ from worker.store.errors import StoreUnavailable
 logger = logging.getLogger(__name__)
 
 MAX_CHILDREN = 2  # at once
-MEMORY_BYTES = 300_000_000  # that a child may take beside
-MEMORY_PER_BYTE = 8  # times the body
-SECONDS = 30  # that a child may take, and one more
-BYTES_PER_SECOND = 4 << 20  # for each of these in the body
-WARM_SECONDS = 60  # that the warm process may take to start, on a machine that has much else to do
-ATTEMPTS = 3  # to start it, or to have it live long enough
-ENVIRONMENT = {  # no thread but the first, and the allocator of the system, which a limit of memory can refuse
+MEMORY_BYTES = 300_000_000  # for a child, in addition to
+MEMORY_PER_BYTE = 8  # for each byte of the body
+SECONDS = 30  # for a child, plus one
+BYTES_PER_SECOND = 4 << 20  # for each so many bytes of the body
+WARM_SECONDS = 60  # for the warm process to start, on a busy machine
+ATTEMPTS = 3  # to start it, or to start it again
+ENVIRONMENT = {  # a single thread, and the system allocator, which respects the memory limit
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # all memory of a child is new to it: large pages, and none given back
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # a child is short-lived: use huge pages, and return no memory
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
 }
 
 
 class Broken(Exception):
-    """The warm process is gone."""
+    """The warm process has died."""
 
 
 class Sandbox:
-    """The warm process of this one. It is started when it is first needed, and again when it has died."""
+    """The sandbox of this process. Its warm process is started at the first use, and restarted if it has died."""
 
     def __init__(self) -> None:
         self._free = BoundedSemaphore(MAX_CHILDREN)
@@ -64,7 +64,7 @@ class Sandbox:
         self._warm: subprocess.Popen[bytes] | None = None
 
     def decode(self, reader: str, body: Content, limits: Limits, text: Collection[str] = ()) -> Table:
-        """The table of a body; `text` names columns that are text whatever they hold."""
+        """The table of a body; `text` names columns that are read as text, whatever their type."""
         with self._reply(reader, body, limits, text=text) as (output, reply):
             if reply.header is None:
                 raise nonsense()
@@ -81,7 +81,7 @@ class Sandbox:
     def _reply(
         self, reader: str, body: Content, limits: Limits, text: Collection[str] = (), sheet: str | None = None
     ) -> Iterator[tuple[int, Reply]]:
-        """The output of a child that was content with the body, and what it says of it."""
+        """The output of a child that has decoded the body, and its reply."""
         n_bytes = len(memoryview(body).cast("B"))
         task = Task(
             reader=reader,
@@ -96,7 +96,7 @@ class Sandbox:
         )
         with self._free, unnamed_file(n_bytes) as source:
             write_all(source, body)
-            # A small body may unfold to a large table, and a child sees its size first: such a table goes to the disk.
+            # A small body may decode to a large table. A child first finds out its size; a large table goes to disk.
             for n_output_bytes, max_cells in ((n_bytes, SPILL_BYTES // 8), (SPILL_BYTES + 1, limits.cells)):
                 with unnamed_file(n_output_bytes) as output:
                     part = replace(task, max_cells=min(max_cells, limits.cells))
@@ -108,23 +108,23 @@ class Sandbox:
 
     @property
     def warm_pid(self) -> int | None:
-        """The number of the warm process, where there is one."""
+        """The process id of the warm process, if it runs."""
         return None if self._warm is None else self._warm.pid
 
     def close(self) -> None:
-        """Let the warm process end."""
+        """End the warm process."""
         with self._lock:
             self._forget()
 
     def _patiently(self, task: Task, source: int, output: int) -> bytes | int:
-        """What a child says; another one where the warm process died, which is no fault of the body."""
+        """The reply of a child; retried if the warm process died, which is not caused by the body."""
         for _ in range(ATTEMPTS):
             with suppress(Broken):
                 return self._run(task, source, output)
         raise StoreUnavailable("No process can be started that decodes the body.")
 
     def _run(self, task: Task, source: int, output: int) -> bytes | int:
-        """What a child says; its exit code where it says nothing. It has ended when this returns."""
+        """The reply of a child, or its exit code if it sent none. It has ended when this returns."""
         receiver, sender = os.pipe()
         try:
             try:
@@ -140,7 +140,7 @@ class Sandbox:
     def _ask(
         self, request: dict[str, Any], files: Sequence[int] = (), warm: socket.socket | None = None
     ) -> tuple[socket.socket, int]:
-        """The number that the warm process answers with, and which one it was: children die with theirs."""
+        """The reply of the warm process, and its socket: the children of a warm process die with it."""
         with self._lock:
             if warm is not None and warm is not self._requests:
                 raise Broken
@@ -177,7 +177,7 @@ class Sandbox:
 
 
 def environment() -> dict[str, str]:
-    """What the warm process knows: where programs and modules are, no settings and no secrets."""
+    """The environment of the warm process: search paths, but no settings and no secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG") if name in os.environ}
     return kept | ENVIRONMENT
 
@@ -204,7 +204,7 @@ def write_all(file: int, content: Content) -> None:
 
 
 def read_until(file: int, deadline: float) -> bytes:
-    """All that is written to a pipe before the deadline, until nobody can write any more."""
+    """Everything that is written to a pipe before the deadline, until its last writer has closed it."""
     waiting = select.poll()
     waiting.register(file, select.POLLIN)
     said = b""
@@ -233,7 +233,7 @@ def decode(reader: str, body: Content, limits: Limits, text: Collection[str] = (
 
 
 def convert(body: Content, limits: Limits, sheet: str | None) -> Content:
-    """The sheet of a workbook as CSV; one of one's own is converted in this process."""
+    """The sheet of a workbook as CSV; a trusted workbook is converted in this process."""
     if not limits.are_for_own_files:
         return SANDBOX.convert(body, limits, sheet)
     try:

@@ -1,7 +1,7 @@
-"""The warm process: it has imported what decodes, decodes nothing itself, and forks a child for each body.
+"""The warm process: it has imported the decoders, and forks a child for each body. It decodes nothing itself.
 
-It has one thread, so that a fork copies a process in a known state. It reads requests, never bodies; when whoever
-started it is gone, it goes as well.
+It has one thread, so that a fork copies a process in a known state. It reads requests, never bodies, and ends with the
+process that started it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import pyarrow.parquet
 from melm.tables.arrow import any_size, new_matrix
 from service.intake.sandbox.child import LIBC, PR_SET_THP_DISABLE, READERS, Task, run
 
-LENGTH_BYTES = 4  # of a request, before it
-N_FILES = 3  # that come with a request: body, output, reply
+LENGTH_BYTES = 4  # a request is preceded by its length
+N_FILES = 3  # file descriptors sent with a request: body, output, reply
 
 
 def serve(requests: socket.socket) -> None:
-    """Answer `fork` with the number of a new child, `end` with how it ended; a child that still runs is killed."""
+    """Answer `fork` with the process id of a new child, and `end` with its exit code; a running child is killed."""
     warm_up()
     gc.collect()
     gc.freeze()  # a collection in a child would write to pages that it shares with this process
@@ -50,7 +50,7 @@ def serve(requests: socket.socket) -> None:
 
 
 def warm_up() -> None:
-    """Use the libraries once, on a table of one's own: what they set up at their first use, children then have."""
+    """Use the libraries once, so that children inherit what they initialize at their first use."""
     table = pa.table({"number": [1.5, None], "text": ["a", None], "at": pa.array([0, None], pa.timestamp("us"))})
     sink = io.BytesIO()
     pa.parquet.write_table(table, sink)
@@ -69,10 +69,10 @@ def end(child: int) -> int:
 
 
 def main() -> None:
-    """Serve the socket whose number is the first argument. Interrupts are for whoever started this process."""
+    """Serve the socket whose number is the first argument. Interrupts are left to the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
-        LIBC.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)  # to copy a large page costs a child more than it saves
+        LIBC.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)  # copying a huge page on write costs a child more than it saves
     nothing = os.open(os.devnull, os.O_RDWR)
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         requests.send(str(os.getpid()).encode())

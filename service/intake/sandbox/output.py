@@ -1,4 +1,4 @@
-"""What a child has left, checked: its reply, and a table in the output file. None of it is believed before."""
+"""Validates what a child has left: its reply, and a table in the output file. None of it is trusted."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ OTHERWISE = "write the file again, or send the table as CSV"
 
 
 class Reply(msgspec.Struct, forbid_unknown_fields=True):
-    """What a child says at its end."""
+    """The reply of a child."""
 
-    header: tuple[int, int] | None = None  # where it begins in the output, and where it ends
+    header: tuple[int, int] | None = None  # begin and end of the header in the output
     malformed: str | None = None
     text: int | None = None  # how many bytes of the output are the CSV of a workbook
     problems: list[tuple[str | None, str, str | None]] | None = None  # column, fault, fix
@@ -38,7 +38,7 @@ class Reply(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True):
-    """What a table has beside its numbers and codes."""
+    """Everything of a table but its numbers and codes."""
 
     n_rows: int
     names: list[str]
@@ -48,13 +48,13 @@ class Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def check_reply(answer: bytes | int, task: Task, limits: Limits) -> Reply:
-    """What a child says that has left something in the output; otherwise what went wrong."""
+    """The reply of a child that has succeeded; otherwise raises what went wrong."""
     if isinstance(answer, int):
         logger.warning("a decoder died", extra={"reader": task.reader, "exit_code": answer})
         if -answer in (signal.SIGKILL, signal.SIGXCPU):
             detail = f"decoding takes longer than the {task.seconds} seconds that a body of this size has"
             raise Invalid([FieldError("", detail, OTHERWISE)])
-        raise Invalid([FieldError("", "the body brought its decoder down: it is damaged, or made to", OTHERWISE)])
+        raise Invalid([FieldError("", "the body crashed its decoder: it is damaged or malicious", OTHERWISE)])
     try:
         reply = msgspec.json.decode(answer, type=Reply)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -72,13 +72,13 @@ def check_reply(answer: bytes | int, task: Task, limits: Limits) -> Reply:
 
 
 def read_table(output: int, place: tuple[int, int], limits: Limits) -> Table:
-    """The table in a file that nobody writes any more, checked. What is written to it here stays here."""
+    """The table in a file, validated. The file is sealed first, and mapped copy-on-write."""
     begin, end = place
     if not 0 <= begin < end <= os.fstat(output).st_size:
         raise nonsense()
     hold(min(begin, SPILL_BYTES) + 2 * (end - begin))
     if hasattr(fcntl, "F_ADD_SEALS"):
-        with suppress(OSError):  # a file on the disk has none; the child is dead either way
+        with suppress(OSError):  # files on disk cannot be sealed; in any case the child is dead
             fcntl.fcntl(output, fcntl.F_ADD_SEALS, sum(getattr(fcntl, name) for name in SEALS))
     content = mmap.mmap(output, end, access=mmap.ACCESS_COPY)
     try:
@@ -99,7 +99,7 @@ def read_table(output: int, place: tuple[int, int], limits: Limits) -> Table:
 
 
 def check_header(header: Header, n_bytes: int, limits: Limits) -> None:
-    """Refuse a header that is at odds with itself, or with the bytes before it."""
+    """Refuse a header that is inconsistent with itself or with the bytes before it."""
     names = header.names
     is_sound = (
         header.n_rows >= 0
@@ -116,13 +116,13 @@ def check_header(header: Header, n_bytes: int, limits: Limits) -> None:
 
 
 def refusal(problems: Iterable[tuple[str | None, str, str | None]]) -> Invalid:
-    """What is wrong with columns: column (None: all), fault and fix."""
+    """The error for problems of columns, each given as column (None: all), error and fix."""
     return Invalid(
         FieldError("" if column is None else f"/{escape(column)}", detail, fix) for column, detail, fix in problems
     )
 
 
 def nonsense() -> Invalid:
-    """What is said of a child that left no table."""
+    """The error for a child that left no valid table."""
     logger.warning("a decoder left no table")
-    return Invalid([FieldError("", "the body made its decoder talk nonsense: it is damaged, or made to", OTHERWISE)])
+    return Invalid([FieldError("", "the decoder returned invalid data: the body is damaged or malicious", OTHERWISE)])

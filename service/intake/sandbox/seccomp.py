@@ -1,6 +1,6 @@
-"""A filter of system calls: a process that has it can compute, and use what it has open already. Nothing else.
+"""A seccomp filter of system calls: a process with it can compute and use its open files, and nothing else.
 
-An allow-list needs no knowledge of what a kernel may offer to an attacker; what is not on it fails with EPERM. It takes
+An allow-list is safe even if a kernel adds system calls; calls that are not listed fail with EPERM. Installing it takes
 no privileges. Linux on x86-64 and ARM64 only.
 """
 
@@ -33,7 +33,7 @@ class Program(ctypes.Structure):
 
 
 def restrict() -> bool:
-    """Filter this process's system calls from now on; False where that cannot be had."""
+    """Filter the system calls of this process from now on; returns False if that is not supported."""
     machine = MACHINES.get(platform.machine())
     if sys.platform != "linux" or machine is None:
         return False
@@ -48,7 +48,7 @@ def restrict() -> bool:
 
 
 def program(architecture: int, calls: Sequence[int]) -> bytes:
-    """The filter as the kernel runs it: other architectures are refused, then each call is looked up."""
+    """The filter as a BPF program: other architectures are refused, then each call is looked up."""
     steps = [(LOAD_WORD, 0, 0, ARCHITECTURE_PLACE), (JUMP_IF_EQUAL, 1, 0, architecture), (RETURN, 0, 0, REFUSE)]
     steps.append((LOAD_WORD, 0, 0, CALL_PLACE))
     steps += [(JUMP_IF_EQUAL, len(calls) - index, 0, call) for index, call in enumerate(calls)]

@@ -1,12 +1,12 @@
-// Which columns make up an axis: one bar a column, the strongest first.
+// The columns that make up an axis: one bar per column, the largest first.
 
 import { element } from "../element.js";
 import { signed } from "../words.js";
 
 const SHOWN = 8;
 
-// `entries` are { name, value, meaning, interval, mark, isUnsure }: the ends of an interval, where fits to bootstrap
-// samples gave them, and a place that is marked beside the bar.
+// `entries` are { name, value, meaning, interval, mark, isUnsure }: `interval` is the bootstrap interval, if there is one,
+// and `mark` is a value to mark beside the bar.
 export function bars(entries, label) {
   const sorted = [...entries].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const hasIntervals = entries.some(({ interval }) => interval);

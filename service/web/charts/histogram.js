@@ -1,4 +1,4 @@
-// How far apart the classes came out, over all starts of the search: the paper's figure, growing while it is made.
+// A histogram of the separations of all starts of the search, as in the paper, updated during the search.
 
 import { svg } from "../element.js";
 import { scale, ticks } from "./axis.js";
@@ -7,7 +7,7 @@ import { plural, short } from "../words.js";
 const [WIDTH, HEIGHT] = [640, 212];
 const MARGIN = { left: 34, right: 10, top: 12, bottom: 52 };
 const BINS = 24;
-const LEAST_SPAN = 0.02; // of the best: starts that agree stand in one bar, not all over the axis
+const LEAST_SPAN = 0.02; // share of the best: starts with equal separations are in one bar
 
 export function histogram(separations, nStarts) {
   const label = separations.length

@@ -1,4 +1,4 @@
-// Colors of classes, told apart by color-blind people as well (Okabe and Ito, then more); after ten, another shape.
+// Colors of classes, safe for color-blind people (Okabe and Ito, then more). After ten classes the shape changes.
 
 const COLORS = [
   "#0072b2",

@@ -1,4 +1,4 @@
-// A held-out score on the way from chance to perfect: the mean, its interval, each fold.
+// A held-out score on a scale from chance to perfect: the mean, its interval, and each fold.
 
 import { svg } from "../element.js";
 import { scale } from "./axis.js";

@@ -1,4 +1,4 @@
-// A small picture among others: points and boundary, nothing to operate.
+// A small, static picture: points and boundary.
 
 import { element } from "../element.js";
 import { colorOf } from "./palette.js";
@@ -51,7 +51,7 @@ export function thumbnail(plot, label, marked = null) {
   return canvas;
 }
 
-// Selected rows last, so that no other hides them.
+// Selected rows last, so that they are drawn on top.
 function drawMarked(pen, dot, { Z, codes, rows, selected }) {
   const k = Z.length / codes.length;
   for (const isSelected of [false, true]) {

@@ -1,4 +1,4 @@
-// The arrows of a biplot: where each variable leads. Their tips can be dragged, by pointer or by keys.
+// The arrows of a biplot, one for each variable. Their tips can be dragged, by pointer or by keys.
 
 import { element, replace, svg } from "../element.js";
 import { shorten } from "./axis_names.js";
@@ -24,7 +24,7 @@ export class Arrows {
     this.tips = new Map(arrows.map(({ j, tip }) => [j, tip]));
     for (const [j, { group }] of this.marks) if (!this.tips.has(j)) (group.remove(), this.marks.delete(j));
     for (const j of this.tips.keys()) if (!this.marks.has(j)) this.marks.set(j, this.make(j));
-    this.node.append(...[...this.tips.keys()].map((j) => this.marks.get(j).group)); // as they are read out
+    this.node.append(...[...this.tips.keys()].map((j) => this.marks.get(j).group)); // in the order for screen readers
     this.layout();
   }
 
@@ -106,7 +106,7 @@ export class Arrows {
       mark.width ||= mark.label.getComputedTextLength();
       const boxes = boxesAt(x2, y2, x2 < x1, [mark.width, LINE]);
       const free = Math.hypot(x2 - x1, y2 - y1) < SHORTEST ? null : freeBox(boxes, taken, { width, height });
-      mark.label.classList.toggle("quiet", !free); // shown where its arrow is pointed at
+      mark.label.classList.toggle("quiet", !free); // shown when the pointer is over its arrow
       const [left, top] = free ?? boxes[0];
       mark.aside = [left - x2, top + LINE - 4 - y2];
       mark.label.setAttribute("x", left);

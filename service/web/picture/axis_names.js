@@ -1,4 +1,4 @@
-// Axes named by what they are made of: "bill length − bill depth" says more than z0.
+// Names of axes from their largest loadings, such as "bill length − bill depth" instead of z0.
 
 const NAMED = 2; // columns
 const NEGLIGIBLE = 0.25; // of the strongest column's weight: below, a column is not named
@@ -13,14 +13,14 @@ export const columnsOf = (model) =>
     ? model.card.columns.map(({ name, features }) => ({ name, features }))
     : featureNames(model).map((name, index) => ({ name, features: [index] }));
 
-// Standardized loadings of all features on one axis; of very many the card has the strongest, the others count as none.
+// Standardized loadings of all features on one axis. If the card has only the largest, the others count as 0.
 export function loadingsOn(axis, { card, projection }) {
   const weights = new Float64Array(projection.length);
   card.loadings.forEach((row, index) => (weights[card.feature_positions?.[index] ?? index] = row[axis]));
   return weights;
 }
 
-// The names of the columns that weigh most in a model, at most so many.
+// The names of the columns with the largest loadings, at most so many.
 export function strongestColumns(model, most) {
   if (!model.card.loadings?.length) return columnsOf(model).slice(0, most).map(({ name }) => name);
   const weights = model.card.loadings[0].map((_, axis) => loadingsOn(axis, model));
@@ -29,7 +29,7 @@ export function strongestColumns(model, most) {
   return sized.sort((a, b) => b.size - a.size).slice(0, most).map(({ name }) => name);
 }
 
-// `weights` has one number a feature, standardized. A column of several features has no sign.
+// `weights` has one standardized loading per feature. A column with several features has no sign.
 export function axisName(weights, columns) {
   const strongest = columns
     .map(({ name, features }) => ({

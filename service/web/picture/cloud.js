@@ -11,10 +11,10 @@ export class Cloud {
     for (let index = 0; index < n; index += 1) {
       axes.forEach((axis, at) => (this.positions[3 * index + at] = places[k * index + axis]));
     }
-    this.original = this.positions.slice(); // in the model's own projection, wherever the picture is turned
-    this.colors = null; // three bytes a point, where it is not colored by its class
-    this.selected = null; // one byte a point, where some are selected
-    this.order = shuffled(kinds); // so that no class hides the others because it comes last
+    this.original = this.positions.slice(); // in the projection of the model, even if the picture is rotated
+    this.colors = null; // three bytes per point, unless points are colored by class
+    this.selected = null; // one byte per point, if some are selected
+    this.order = shuffled(kinds); // drawing order, so that the last class does not cover the others
   }
 
   get size() {
@@ -22,7 +22,7 @@ export class Cloud {
   }
 }
 
-// All indexes in an order that is always the same and follows nothing; new rows come last and so lie on top.
+// All indexes in a reproducible random order; new rows come last, so they are drawn on top.
 function shuffled(kinds) {
   const order = Uint32Array.from(kinds, (_, index) => index);
   let state = 1;

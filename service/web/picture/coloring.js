@@ -1,4 +1,4 @@
-// Points colored by a column: numbers from light to dark, categories each by a color of its own.
+// Points colored by a column: numbers from light to dark, categories by distinct colors.
 
 import { bytesOf, colorOf } from "../charts/palette.js";
 import { element } from "../element.js";

@@ -1,5 +1,5 @@
-// How many points lie on each pixel, where they are too many to be told apart. Points are added up in a texture; their
-// sum is shown with the mean of their colors, and the stronger the more there are, by the logarithm of their number.
+// The density of points, if there are too many to tell them apart. Points are accumulated in a texture, which is shown in
+// the mean of their colors, with an opacity that grows with the logarithm of their number.
 
 const VERTEX = `
   attribute vec2 corner;
@@ -24,7 +24,7 @@ const CELLS = 48; // on each axis, for the highest density
 const CORNERS = Float32Array.of(-1, -1, 1, -1, -1, 1, 1, 1);
 
 export class Density {
-  // Null where the graphics card cannot add up.
+  // Null if the graphics card cannot blend to float textures.
   static of(gl, compile) {
     const halfFloat = gl.getExtension("OES_texture_half_float");
     if (!halfFloat || !gl.getExtension("EXT_color_buffer_half_float")) return null;
@@ -43,7 +43,7 @@ export class Density {
     this.target = gl.createFramebuffer();
   }
 
-  // From now on points are added up.
+  // Begins to accumulate points.
   begin(width, height) {
     const { gl } = this;
     gl.bindTexture(gl.TEXTURE_2D, this.sums);
@@ -59,7 +59,7 @@ export class Density {
     gl.blendFunc(gl.ONE, gl.ONE);
   }
 
-  // Shows what was added up.
+  // Draws the accumulated points.
   end(most) {
     const { gl } = this;
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);

@@ -3,7 +3,7 @@
 const NORMAL = 1.96; // of a 95 % interval
 const MOST_VALUES = 50; // of a column whose categories are compared one by one
 const LEAST = 2; // rows on either side
-const [MISSING, PRESENT] = ["missing", "present"]; // whether a value is there may tell more than the value
+const [MISSING, PRESENT] = ["missing", "present"]; // whether a value is missing may be more informative than the value
 
 // Columns [{ name, values }], best first: { name, effect, interval, kind, … }. `inside` and `outside` are indexes of rows.
 export function distinguish(columns, inside, outside) {
@@ -14,7 +14,7 @@ export function distinguish(columns, inside, outside) {
     .sort((a, b) => strength(b) - strength(a));
 }
 
-// The end of the interval that is nearer to no difference: what can be relied on.
+// The end of the interval that is nearer to zero: a conservative size of the difference.
 const strength = ({ interval: [low, high] }) => (low > 0 ? low : high < 0 ? -high : 0);
 
 function compare({ name, values }, inside, outside) {
@@ -39,7 +39,7 @@ function compareNumbers(name, own, others) {
   return { name, kind: "number", effect, interval: around(effect, error), own, others, means: [a.mean, b.mean] };
 }
 
-// The category whose shares differ most, by Cohen's h: the difference of the arcsines of their roots.
+// The category with the largest Cohen's h: the difference of the arcsine-transformed shares.
 function compareShares(name, own, others) {
   const categories = new Set([...own, ...others]);
   if (categories.size < 2 || categories.size > MOST_VALUES) return null;

@@ -10,7 +10,7 @@ import { limitsOf } from "./limits.js";
 import { colorOf } from "../charts/palette.js";
 import { REACH, Stage } from "./stage.js";
 
-const MANY = 0.01; // share of the rows that may stand at the border before a turned picture is shown at other limits
+const MANY = 0.01; // share of the rows at the border from which a rotated picture gets new limits
 const LETTER = 8; // pixels of a letter in the name of a class, about
 const AXIS_LETTER = 6.6; // and in the name of an axis
 const LINE = 17; // pixels from one name to the next
@@ -27,7 +27,7 @@ export class Flat extends Stage {
     );
     this.boundary = chain(panel.boundary);
     this.nameBoxes = []; // where the names of classes stand
-    this.isModel = true; // whether what is seen is the model's own projection, for which the contours hold
+    this.isModel = true; // whether the projection of the model is shown, for which the contours are valid
     this.reset();
   }
 
@@ -40,19 +40,19 @@ export class Flat extends Stage {
     return [this.x, this.y].every((range, axis) => range.every((value, end) => value === this.home[axis][end]));
   }
 
-  // Shows a part of the plane, [[left, right], [low, high]]; what lies beyond stands at its border.
+  // Shows a part of the plane, [[left, right], [low, high]]; points beyond it are drawn at its border.
   lookAt(home) {
     this.home = home;
     [this.x, this.y] = home.map((range) => [...range]);
   }
 
-  // Colors or rows have changed: what was worked out of them does not hold any more.
+  // Invalidates the caches, after a change of colors or rows.
   show() {
     super.show();
     this.found = {};
   }
 
-  // Of points that cannot be told apart: how many lie on one pixel where they are densest; 0 where they are fewer.
+  // The largest number of points on a pixel, if there are too many to tell them apart; else 0.
   pointsOnPixel() {
     if (!this.isCrowded) return 0;
     this.found.density ??= highestDensity(this.cloud.positions, this.order, this.home);
@@ -61,7 +61,7 @@ export class Flat extends Stage {
     return (this.found.density * Math.PI * (this.pointSize / 2) ** 2) / unit;
   }
 
-  // What holds nearly all rows; the few that lie beyond stand at its border.
+  // Limits that contain nearly all rows; the few beyond are drawn at the border.
   limits(positions = this.cloud.positions) {
     const { codes, kinds } = this.cloud;
     const seen = [...codes.keys()].filter((index) => kinds[index] === SEEN);
@@ -74,7 +74,7 @@ export class Flat extends Stage {
     );
   }
 
-  // Shows all rows, the far ones as well.
+  // Shows all rows, including outliers.
   widen() {
     const { positions } = this.cloud;
     [this.x, this.y] = [0, 1].map((axis) => {
@@ -88,7 +88,7 @@ export class Flat extends Stage {
     this.draw();
   }
 
-  // Shown rows that stand at the border.
+  // The visible rows that are drawn at the border.
   get far() {
     const { positions } = this.cloud;
     const [left, right, low, high] = this.border();
@@ -106,7 +106,7 @@ export class Flat extends Stage {
     ]);
   }
 
-  // Asked of the page once for each size: while arrows move, each question would make it lay out everything again.
+  // Cached for each size: while arrows move, each query would force a layout of the page.
   get size() {
     if (this.known) return this.known;
     const { clientWidth: width, clientHeight: height } = this.node;
@@ -157,7 +157,7 @@ export class Flat extends Stage {
     return place;
   }
 
-  // As `locate` places them, but without asking the page for each of very many.
+  // Like `locate`, but without a query of the layout for each point.
   nearest(x, y) {
     const { positions } = this.cloud;
     const { right, bottom } = this.size;
@@ -190,7 +190,7 @@ export class Flat extends Stage {
     this.draw();
   }
 
-  // From now on four numbers a point tell its place, by a matrix that `turnTo` gives; null ends it.
+  // Sets four coordinates per point, which are projected by the matrix of `turnTo`; null ends this.
   setSpread(spread) {
     this.spread = spread;
     this.tooltip.hidden = true;
@@ -208,13 +208,13 @@ export class Flat extends Stage {
     });
   }
 
-  // While the picture is turned, contours, boundary and the names of the axes do not hold.
+  // While the picture is rotated, contours, boundary and axis names are not valid.
   hideModel() {
     this.above.replaceChildren();
     this.node.classList.add("turning");
   }
 
-  // Places of the rows, two numbers each. New rows are seen in the model's own projection only.
+  // Positions of the rows, two numbers each. New rows are shown only in the projection of the model.
   setPositions(places, isModel, axes) {
     const { positions, kinds, original } = this.cloud;
     for (let index = 0; index < kinds.length; index += 1) {
@@ -232,7 +232,7 @@ export class Flat extends Stage {
     this.draw();
   }
 
-  // Which names of classes stand in the picture; null for none.
+  // The class names to show in the picture; null for none.
   nameClasses(names) {
     this.classNames = names;
     this.found = {};
@@ -298,7 +298,7 @@ export class Flat extends Stage {
     );
   }
 
-  // The name of each class in its middle, or near it where another name stands, or nowhere where there is no room.
+  // Places the name of each class at its center, or near it to avoid other names, or not at all if there is no room.
   drawNames(toX, toY) {
     this.nameBoxes = [];
     return this.centers().map(({ x, y, name }) => {
@@ -313,7 +313,7 @@ export class Flat extends Stage {
     });
   }
 
-  // Where no other name may stand: the names of classes, the axes, the buttons.
+  // Boxes that names must not cover: class names, axes, buttons.
   get takenBoxes() {
     const { width, height, bottom } = this.size;
     return [...this.nameBoxes, [0, 0, MARGIN.left, height], [0, bottom, width, MARGIN.bottom], [width - BUTTONS[0], 0, ...BUTTONS]];
@@ -349,7 +349,7 @@ export class Flat extends Stage {
 
 const isClosed = (line) => line[0][0] === line.at(-1)[0] && line[0][1] === line.at(-1)[1];
 
-// As much of an axis' name as there is room for.
+// The name of an axis, truncated to the available room.
 const shortened = (name, room) => shorten(name, Math.floor(room / AXIS_LETTER));
 
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];

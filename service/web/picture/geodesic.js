@@ -1,11 +1,11 @@
-// The shortest way from one plane to another: each pair of principal directions turns by its principal angle.
+// The geodesic from one plane to another: each pair of principal directions rotates by its principal angle.
 
 import { dot, times } from "./tour.js";
 
 const PARALLEL = 1e-9; // sine of an angle below which two directions are one
 
 export class Geodesic {
-  // Both frames have the same R; along the way nothing but the plane changes.
+  // Both frames have the same R; only the plane changes.
   constructor(from, to) {
     Object.assign(this, { from, to });
     const { left, cosines, right } = decompose(from.W.map((a) => to.W.map((b) => dot(a, b))));
@@ -20,7 +20,7 @@ export class Geodesic {
     return Math.hypot(...this.angles);
   }
 
-  // Of every row four numbers: along the principal directions of the first plane, and along what leads out of it.
+  // Four coordinates per row: along the principal directions of the first plane, and along the directions out of it.
   // Two numbers a row are given for each plane, x W.
   spread(coordinates, others) {
     const result = new Float32Array(2 * coordinates.length);

@@ -1,4 +1,4 @@
-// What the picture can be asked: which rows to choose, by which column to color, where a row is.
+// Controls to select rows, to color points by a column, and to find a row.
 
 import { element, replace } from "../element.js";
 import { count, plural } from "../words.js";
@@ -13,7 +13,7 @@ export class Inquiry {
     this.node = element("div", { class: "inquiry" });
   }
 
-  // Once the rows are there.
+  // Called when the rows are loaded.
   offer() {
     const { table, hasPoints } = this.picture;
     replace(
@@ -40,7 +40,7 @@ export class Inquiry {
     return element("fieldset", { class: "segments small" }, legend, Object.entries(TOOLS).map(choice));
   }
 
-  // Rows by what they are: a class, wrongly recognized, far away.
+  // Selects rows of a class, misclassified rows, or outliers.
   rowChoice() {
     const { model } = this.picture;
     const choices = [
@@ -89,7 +89,7 @@ export class Inquiry {
     return this.picture.confused.filter(({ code, taken }) => code !== taken).map(({ row }) => row);
   }
 
-  // Of very many rows a model keeps a part of those that were held out.
+  // A remark if the model has kept only a part of its held-out rows, because there were very many.
   get ofKept() {
     const { model, heldOut } = this.picture;
     const judged = (model.card.validation?.confusion ?? []).flat().reduce((sum, cell) => sum + cell, 0);
@@ -102,7 +102,7 @@ export class Inquiry {
     return stage instanceof Flat ? Array.from(stage.far, (index) => stage.cloud.rows[index]).filter((row) => row >= 0) : [];
   }
 
-  // Rows within corners, x and y by turns, of the picture as it was turned then.
+  // Rows within a polygon, given by x and y alternately, in the given rotation of the picture.
   inArea(turn, numbers) {
     const { stage, turning } = this.picture;
     if (!(stage instanceof Flat)) return [];
@@ -150,7 +150,7 @@ export class Inquiry {
     return element("span", { class: "row-search" }, input, said);
   }
 
-  // Rows with that id, or else with that text.
+  // Rows with that id; if there are none, rows that contain that text.
   find(word) {
     const { table } = this.picture;
     const all = table.columns[0].values.map((_, row) => row);

@@ -1,4 +1,4 @@
-// Names in a picture, placed so that they hide no other.
+// Placement of labels without overlap.
 
 // The first of some boxes, [left, top, width, height], that lies inside the picture and on no other box.
 export const freeBox = (boxes, taken, { width, height }) => boxes.find((box) => isInside(box, width, height) && !taken.some((other) => overlap(box, other)));

@@ -1,4 +1,4 @@
-// What stands below a picture: its classes, which rows are drawn and what that means, and how many are not seen.
+// The legend below a picture: its classes, which rows are drawn, and how many are not visible.
 
 import { colorOf, shapeOf } from "../charts/palette.js";
 import { element, replace } from "../element.js";
@@ -67,7 +67,7 @@ export class Legend {
     replace(this.explanation, plot.n_components > 1 && [EXPLANATIONS[kind], part, turn, move].filter(Boolean).join(" "));
   }
 
-  // Says how many rows stand at the border, and offers to show them.
+  // Shows how many rows are drawn at the border, with a button to show them.
   countFar() {
     const { stage } = this.picture;
     const nFar = stage instanceof Flat ? stage.far.length : 0;

@@ -1,11 +1,11 @@
-// The part of an axis that a picture shows: a few rows far away must not press all others together.
+// The limits of an axis, which a few outliers must not determine.
 
 const CENTRAL = 0.9; // of the rows of a class
 const REACH = 0.8; // of the width of the central rows, on either side: normal rows are never cut
 const ROOM = 0.05;
-const ENOUGH = 5; // rows of a class that has a say
+const ENOUGH = 5; // rows of a class that affects the limits
 
-// [low, high] of values with the class of each. Every class is seen; within one, only its few far rows are not.
+// [low, high] of values with the class of each. All classes are visible; only the few outliers of each may not be.
 export function limitsOf(values, codes) {
   const byClass = new Map();
   for (let index = 0; index < values.length; index += 1) {

@@ -18,15 +18,15 @@ import { SeparationMeter } from "./separation_meter.js";
 import { Solid } from "./solid.js";
 import { Turning } from "./turning.js";
 
-const NAMED_FROM = 10; // classes from which colors repeat, so that names stand in the picture
+const NAMED_FROM = 10; // from so many classes on colors repeat, so that names are shown in the picture
 const ARROWS = 6; // shown at first
 const MOST_ARROWS = 30;
-const WEIGHTY = 8; // columns that are told first of a row
+const WEIGHTY = 8; // columns that are shown first for a row
 const LONGEST = 1000; // characters of a selection in an address
 const STILL = 300; // milliseconds without a change
 
 export class Picture {
-  // `source` gives the rows, where they can be had. `said` is a state that a picture had, `onState` is told of the next.
+  // `source` loads the rows, if they are available. `said` is an earlier state to restore; `onState` gets each new state.
   constructor(model, plot, source, said = {}, onState = () => {}) {
     Object.assign(this, { model, plot, source, said, onState });
     this.columns = columnsOf(model);
@@ -59,7 +59,7 @@ export class Picture {
     this.ready = this.load();
   }
 
-  // All rows, and what they hold, as soon as they are there.
+  // Loads all rows and their values.
   async load() {
     this.features = await this.source.features();
     if (this.isDisposed || !this.features) return;
@@ -73,7 +73,7 @@ export class Picture {
     this.said = {};
   }
 
-  // What is seen, in words that an address can hold.
+  // The state of the picture, for the URL.
   get state() {
     const { stage, selection, hidden } = this;
     const isZoomed = stage instanceof Flat && !stage.isHome;
@@ -88,7 +88,7 @@ export class Picture {
     };
   }
 
-  // Once the picture stands still: says what is seen, and counts what is not.
+  // After the picture has come to rest: publishes its state, and counts the rows that are not visible.
   tell() {
     clearTimeout(this.telling);
     this.telling = setTimeout(() => {
@@ -98,19 +98,19 @@ export class Picture {
     }, STILL);
   }
 
-  // Rows of the fit, or rows where fits that had not seen them place them: one mark a row.
+  // Switches between rows of the fit and held-out rows.
   setKind(kind) {
     this.kind = kind;
     this.choose(this.choice);
   }
 
-  // How the picture can be looked at: in space, or one pair of components after the other.
+  // The views to choose from: three dimensions, or pairs of components.
   get choices() {
     const pairs = this.plot.panels.map(({ x_label: x, y_label: y }, index) => [index, `${x} and ${y}`]);
     return this.plot.n_components === 3 ? [["space", "in space"], ...pairs] : pairs;
   }
 
-  // Whether each row has a point of its own; of one component only curves are drawn.
+  // Whether there is a point for each row; one component is drawn as curves.
   get hasPoints() {
     return this.plot.n_components > 1;
   }
@@ -154,19 +154,19 @@ export class Picture {
     this.stage.draw();
   }
 
-  // Names of the classes stand in the picture where colors do not tell which is which.
+  // Shows class names in the picture if colors repeat.
   nameClasses() {
     const isNeeded = this.coloredBy || this.model.classes.length > NAMED_FROM;
     if (this.stage instanceof Flat) this.stage.nameClasses(isNeeded ? this.model.classes.map((label) => shorten(String(label))) : null);
   }
 
-  // What a drag in the picture does: move it, or choose rows.
+  // Sets what dragging does: move the picture, or select rows.
   setTool(tool) {
     this.tool = tool;
     this.selecting?.setTool(tool);
   }
 
-  // Few rows are remembered one by one, many by the outline that holds them.
+  // Selects rows. The definition of the selection lists a few rows by number, many by their outline.
   select(indexes, words, outline) {
     const { stage } = this;
     const rows = indexes.map((index) => stage.cloud.rows[index]).filter((row) => row >= 0);
@@ -176,7 +176,7 @@ export class Picture {
     this.selection.choose(rows, words, isLong ? `area:${this.turning?.told ?? ""}:${corners().join(",")}` : each);
   }
 
-  // Selected rows stay as they are, all others fade; colors by a column, if one was chosen.
+  // Fades all rows but the selected ones, and colors points by a column, if one is chosen.
   mark() {
     const { selection } = this;
     const cloud = this.stage?.cloud;
@@ -209,13 +209,13 @@ export class Picture {
     this.mark();
   }
 
-  // Shows the row's point, wherever it is pointed at from.
+  // Highlights the point of a row.
   pointAt(row) {
     const index = this.stage?.cloud?.rows.indexOf(row) ?? -1;
     if (index >= 0 && this.stage.isShown(index)) this.stage.describe(index);
   }
 
-  // Rows of one class that fits which had not seen them take for another.
+  // The true and the predicted class of held-out rows.
   get confused() {
     const { codes, rows, predicted } = this.heldOut;
     return Array.from(codes, (code, index) => ({ code, row: rows[index], taken: predicted[index] })).filter(
@@ -234,7 +234,7 @@ export class Picture {
     this.close();
   }
 
-  // Two components of rows that are here: the picture can be turned.
+  // Adds the arrows that rotate the picture, if it has two components and the rows are loaded.
   offerTurning() {
     replace(this.tools);
     if (!this.features || this.plot.n_components !== 2 || !(this.stage instanceof Flat)) return;
@@ -272,7 +272,7 @@ export class Picture {
     );
   }
 
-  // The variables that lead farthest, as arrows in space.
+  // The variables with the longest arrows, in three dimensions.
   strongest() {
     const { loadings, features } = this.model.card;
     return (loadings ?? [])

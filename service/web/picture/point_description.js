@@ -1,4 +1,4 @@
-// What is said of a point when it is pointed at.
+// The tooltip of a point.
 
 import { element } from "../element.js";
 import { short } from "../words.js";

@@ -1,13 +1,13 @@
-// Points by WebGL. Shaders are text for the graphics driver, so a strict policy allows them.
+// Points drawn by WebGL. Shaders are not scripts, so a strict Content-Security-Policy allows them.
 //
-// A point has four numbers; what they mean is the matrix `turn`, which takes them to places in the picture. A picture
-// that is turned changes that matrix and nothing else, however many columns the rows have.
+// A point has four coordinates, which the matrix `turn` maps to positions in the picture. To rotate the picture only this
+// matrix is changed, however many columns the rows have.
 
 import { Density } from "./density.js";
 
 const VERTEX = `
   attribute vec4 numbers;
-  attribute vec4 color; // the last is how strong the point is
+  attribute vec4 color; // alpha is the opacity of the point
   attribute vec4 style; // shape, hollow, ten times the size, unused
   uniform mat4 turn;
   uniform vec3 shift;
@@ -60,7 +60,7 @@ const IDENTITY = Float32Array.of(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0)
 const NOWHERE = Float32Array.of(-1e30, 1e30, -1e30, 1e30);
 
 export class PointLayer {
-  // Throws where the browser has no WebGL.
+  // Throws if the browser has no WebGL.
   constructor(canvas) {
     this.canvas = canvas;
     this.gl = canvas.getContext("webgl", { antialias: false, premultipliedAlpha: true });
@@ -76,7 +76,7 @@ export class PointLayer {
     );
   }
 
-  // Browsers keep few contexts: a picture that is not shown any more gives its own back.
+  // Browsers limit the number of contexts, so a hidden picture releases its own.
   dispose() {
     this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }

@@ -1,4 +1,4 @@
-// Where the rows of a picture are: those of the fit out of its features, held-out and thinned ones as the service drew them.
+// The positions of rows in a picture: of the fit from its features, of held-out and sampled rows from the plot data.
 
 const MOST_DRAWN = 3; // the last component of which there are pairs: the first panels are 0 and 1, 0 and 2, 0 and 3
 
@@ -19,10 +19,10 @@ export function projectedRows({ X, rows, codes, center, scale }, { projection: V
   return { Z, codes, rows };
 }
 
-// The rows that the service drew. It draws pairs of components, the same rows in the same order in each.
+// The rows in the plot data, which has pairs of components, each with the same rows in the same order.
 export const drawnRows = (plot) => pointsOf(plot, ({ points }) => points);
 
-// Rows where fits that had not seen them place them, with the class for which these fits take them.
+// Held-out rows in the projections of the cross-validation, with their predicted classes.
 export function heldOutRows(plot) {
   const found = pointsOf(plot, ({ held_out: points = [] }) => points);
   const flat = (pick) => Int32Array.from(plot.panels[0].series.flatMap((series) => pick(series) ?? []));

@@ -1,4 +1,4 @@
-// The picture while it is searched for: the best start so far, moving to the next better one.
+// The preview of a running fit: the best start so far, with a transition to the next better one.
 
 import { colorOf } from "../charts/palette.js";
 import { element } from "../element.js";
@@ -15,7 +15,7 @@ export class Preview {
     this.pen = this.node.getContext("2d");
   }
 
-  // `Z` are rows in the projection, `codes` their classes. The same rows come each time.
+  // `Z` are projected rows, `codes` their classes. The rows are the same each time.
   show({ Z, codes }) {
     const target = fitted(Z.map((z) => (z.length > 1 ? [z[0], z[1]] : [z[0], jitter(z[0])])), codes);
     const start = this.places?.length === target.length ? this.places : null;
@@ -64,7 +64,7 @@ function fitted(places, codes) {
   return places.map((place) => place.map((value, axis) => (2 * (value - limits[axis][0])) / (limits[axis][1] - limits[axis][0]) - 1));
 }
 
-// A picture may be mirrored or turned by a right angle without meaning another: the one nearest to what is shown.
+// Reflections and rotations by a right angle are equivalent; returns the one that is nearest to the shown picture.
 function nearest(places, shown) {
   const ways = [false, true].flatMap((isSwapped) =>
     [1, -1].flatMap((a) =>

@@ -1,6 +1,6 @@
 // How far the features move some rows along each axis, on average.
 
-// For each axis one number a feature; together they are where the rows' mean lies, seen from the mean of all rows.
+// One number per axis and feature. Their sum is the difference of the rows' mean from the mean of all rows.
 export function pushOf({ X, rows, scale }, { projection: V }, chosen) {
   const d = V.length;
   const sums = new Float64Array(d);

@@ -1,13 +1,13 @@
-// A table of very many rows, of which only those in sight are built. Sorted by a click on a column, searched by a word.
+// A table for very many rows, of which only the visible ones are rendered. It can be sorted by columns and searched.
 
 import { element, replace } from "../element.js";
 
 const HEIGHT = 30; // pixels of a row
-const SPARE = 8; // rows built above and below those in sight
+const SPARE = 8; // rows rendered above and below the visible ones
 
 export class RowTable {
-  // `columns` are [{ name, values }] by index of the row; `titleOf(row)` names a row, `onPoint(row)` is told which one
-  // is looked at.
+  // `columns` are [{ name, values }] by index of the row; `titleOf(row)` names a row, `onPoint(row)` gets the one under
+  // the pointer.
   constructor(columns, titleOf, onPoint) {
     Object.assign(this, { columns, titleOf, onPoint });
     this.rows = [];
@@ -93,7 +93,7 @@ export class RowTable {
   }
 }
 
-// Missing values last; numbers by size, text as people sort it.
+// Missing values last; numbers by value, text in natural order.
 function order(a, b) {
   if (a === null || b === null) return (a === null) - (b === null);
   return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });

@@ -1,14 +1,14 @@
-// Choosing rows in the picture: a click, a box, a lasso.
+// Selection of rows in the picture: by click, box or lasso.
 
 import { svg } from "../element.js";
 import { isInside } from "./selection.js";
 
 const STILL = 4; // pixels: less than that is a click
-const CORNERS = 48; // of a lasso, which an address has to hold
+const CORNERS = 48; // of a lasso; limited, because the URL contains it
 export const TOOLS = { move: "Move", box: "Box", lasso: "Lasso" };
 
 export class Selecting {
-  // `onChosen(indexes, words, outline)` is told which points of the cloud were chosen, and by which outline in pixels.
+  // `onChosen(indexes, words, outline)` gets the selected points of the cloud, and the outline in pixels.
   constructor(stage, onChosen) {
     Object.assign(this, { stage, onChosen });
     this.tool = "move";
@@ -23,7 +23,7 @@ export class Selecting {
 
   setTool(tool) {
     this.tool = tool;
-    this.stage.isLocked = tool !== "move"; // a drag chooses rows and does not move the picture
+    this.stage.isLocked = tool !== "move"; // dragging selects rows and does not move the picture
     this.stage.canvas.classList.toggle("choosing", this.stage.isLocked);
   }
 

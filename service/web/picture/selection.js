@@ -1,10 +1,10 @@
-// Rows that somebody chose, by their numbers in the dataset, with the words that say how.
+// The selected rows, by their numbers in the dataset, with a description of the selection.
 
 export class Selection {
   constructor() {
     this.rows = new Set();
     this.title = "";
-    this.definition = ""; // by which it can be found again
+    this.definition = ""; // to restore it from a URL
     this.listeners = [];
   }
 

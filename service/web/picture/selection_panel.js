@@ -1,4 +1,4 @@
-// What can be asked of selected rows: which they are, what distinguishes them from the rest, and to take them along.
+// The panel of selected rows: the rows, what distinguishes them from the rest, and their export.
 
 import { colorOf } from "../charts/palette.js";
 import { asCsv, harmless } from "../csv_text.js";
@@ -16,8 +16,8 @@ const BINS = 24;
 const [WIDTH, HEIGHT] = [150, 30];
 
 export class SelectionPanel {
-  // `onPoint(row)` is told which row is looked at, `onSave(text, name)` keeps a file, `onLeaveOut(rows)` fits again
-  // without rows.
+  // `onPoint(row)` gets the row under the pointer, `onSave(text, name)` downloads a file, `onLeaveOut(rows)` fits
+  // again without rows.
   constructor(selection, { onPoint, onSave, onLeaveOut }) {
     Object.assign(this, { selection, onPoint, onSave, onLeaveOut });
     this.node = element("section", { class: "selection", hidden: true, "aria-labelledby": "selection-title" });
@@ -25,7 +25,7 @@ export class SelectionPanel {
     selection.onChange(() => this.show());
   }
 
-  // Of a wide table the rows are listed with the columns that weigh most in the model.
+  // A wide table is shown with the columns that have the largest loadings.
   setTable(table, model) {
     this.table = table;
     this.columns = table.columns.filter(({ role }) => role !== "id");
@@ -59,7 +59,7 @@ export class SelectionPanel {
       element("p", { class: "actions" }, actions),
       table
         ? element("div", { class: "selection-parts" }, this.distinction(chosen), this.listing())
-        : element("p", { class: "hint" }, "The service gives no rows back, so what they hold cannot be shown."),
+        : element("p", { class: "hint" }, "The service does not provide the rows, so their values cannot be shown."),
     );
     this.rows?.show(chosen);
   }

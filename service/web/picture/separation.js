@@ -1,5 +1,5 @@
-// How far apart the classes of projected rows are, about: the Cauchy-Schwarz divergence of kernel densities on a grid.
-// The library computes the same sums over frequencies, with as many of them as its accuracy needs.
+// The approximate Cauchy-Schwarz divergence of the classes of projected rows, from kernel densities on a grid.
+// The library computes the same sums over frequencies, with as many of them as its accuracy requires.
 
 const SIZE = 64; // cells of the grid on each axis, a power of two
 const ROOM = 0.15; // around the rows, as a share of their range: the grid is periodic
@@ -72,7 +72,7 @@ function divergence(spectra, smoothing) {
   return -2 * Math.log(Math.max(SMALLEST, similarity / pairs));
 }
 
-// Of a place in a transform, in radians a cell.
+// The frequency of an index in a transform, in radians per cell.
 const frequency = (place) => (2 * Math.PI * (place < SIZE / 2 ? place : place - SIZE)) / SIZE;
 
 function span(z, axis) {

@@ -1,13 +1,13 @@
-// How far apart the picture that is shown keeps the classes, with a mark where the fitted picture is.
+// A meter of the separation of the shown picture, with a mark at that of the fitted one.
 
 import { button, element, replace } from "../element.js";
 import { MEANINGS } from "../meanings.js";
 import { score, short } from "../words.js";
 
-const ROOM = 1.25; // beyond the fitted picture, since a turn may find more
+const ROOM = 1.25; // beyond the fitted picture, because a rotation may separate better
 
 export class SeparationMeter {
-  // `fitted` is the separation of the model's own picture. `onPlay` is null where nothing shall move by itself.
+  // `fitted` is the separation of the model. `onPlay` is null if animations are disabled.
   constructor(fitted, { onBack, onPlay }) {
     this.fitted = fitted;
     this.fill = element("span", { class: "fill" });
@@ -27,7 +27,7 @@ export class SeparationMeter {
     );
   }
 
-  // { value, score, isExact, isOptimum }; without a value the last one stays, until the exact one comes.
+  // { value, score, isExact, isOptimum }; without a value the last one is kept, until the exact one arrives.
   show({ value, score: accuracy, isExact, isOptimum }) {
     this.back.disabled = isOptimum;
     if (value === undefined) return;

@@ -1,4 +1,4 @@
-// Computes separations beside the page, so that a drag never waits for one. Of what comes in meanwhile, the last counts.
+// A web worker that computes separations, so that dragging never waits for one. Of queued requests only the last is kept.
 
 import { separationOf } from "./separation.js";
 

@@ -1,4 +1,4 @@
-// Three components: a cloud that can be turned.
+// Three components: a point cloud that can be rotated.
 
 import { replace, svg } from "../element.js";
 import { freeBox } from "./labels.js";
@@ -15,7 +15,7 @@ const LINE = 15;
 const FILL = 0.58; // of the shorter side, for the half diagonal of the data's box
 
 export class Solid extends Stage {
-  // `axes` are the three names, `arrows` where the strongest variables lead: [{ name, tip }].
+  // `axes` are the three names, `arrows` the variables with the largest loadings: [{ name, tip }].
   constructor(cloud, axes, arrows, label) {
     super(cloud, label);
     this.axes = axes;

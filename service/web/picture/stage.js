@@ -1,4 +1,4 @@
-// Where a picture is drawn: axes below, points, lines above them, a tooltip, buttons and keys. What is drawn is the subclass's.
+// The base class of pictures: axes, points, lines above them, tooltip, buttons and keys. Subclasses define what is drawn.
 
 import { element, svg } from "../element.js";
 import { HELD_OUT, NEW, SEEN } from "./cloud.js";
@@ -8,14 +8,14 @@ import { PointLayer } from "./points.js";
 export const REACH = 14; // pixels within which the pointer finds a point
 const SIZES = { [SEEN]: 7, [HELD_OUT]: 8, [NEW]: 15 };
 const CROWD = 3000; // points; more are drawn smaller and fainter
-const FADED = 40; // of 255: what stays of a point that is not selected
+const FADED = 40; // of 255: opacity of points that are not selected
 const CHOSEN = 1.35; // times the size of the others, for selected points
-const [FEW, LARGE] = [20, 11]; // selected points that are found by their size alone, in pixels
+const [FEW, LARGE] = [20, 11]; // few selected points are drawn this large, in pixels
 const SELECTED = 0.85; // opacity of selected points
 const DIAMOND = 2;
 
 export class Stage {
-  // `label` says in words what can be seen.
+  // `label` describes the picture for screen readers.
   constructor(cloud, label) {
     this.cloud = cloud;
     this.hidden = new Set();
@@ -78,7 +78,7 @@ export class Stage {
     return this.cloud.kinds[index] === NEW || !this.hidden.has(this.cloud.codes[index]);
   }
 
-  // Puts colors, shapes and places on the graphics card; none of them changes while the picture is moved.
+  // Uploads colors, shapes and positions to the graphics card; moving the picture does not change them.
   show() {
     const { codes, kinds, colors, selected } = this.cloud;
     const shown = this.cloud.order.filter((index) => this.isShown(index));
@@ -123,7 +123,7 @@ export class Stage {
     return numbers;
   }
 
-  // The next frame draws points, lines and whatever is laid over them.
+  // Schedules a frame, which draws points, lines and overlays.
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
@@ -176,7 +176,7 @@ export class Stage {
     if (nearest >= 0) this.describe(nearest);
   }
 
-  // Shows what a point is.
+  // Shows the tooltip of a point.
   describe(index) {
     const [left, top] = this.locate(index, [0, 0]);
     this.tooltip.hidden = false;

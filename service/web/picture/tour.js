@@ -3,7 +3,7 @@
 // Rows x are standardized; the picture shows z = x W R with W (d, 2) orthonormal and R (2, 2) fixed, so that nothing
 // jumps. Turning by variable j stays in the span of W and e_j: three numbers a row tell where it goes.
 
-const NEGLIGIBLE = 1e-6; // what a direction must keep outside the plane to be turned into it
+const NEGLIGIBLE = 1e-6; // smallest component outside the plane by which a variable can be rotated
 
 export class Frame {
   // `W` are two orthonormal columns of d numbers, `R` the rows of a 2 x 2 matrix.
@@ -62,14 +62,14 @@ export class Frame {
   }
 }
 
-// What can be reached from a frame by moving the arrow of one variable.
+// The frames that can be reached from a frame by moving the arrow of one variable.
 export class Turn {
   constructor(frame, j) {
     this.frame = frame;
     this.pivot = outside(frame, j) > NEGLIGIBLE ? j : mostOutside(frame);
     const [a, b] = frame.weights(this.pivot);
     this.length = outside(frame, this.pivot);
-    this.isPossible = this.length > NEGLIGIBLE; // not where the plane holds all there is
+    this.isPossible = this.length > NEGLIGIBLE; // false if the variable lies in the plane
     const own = frame.weights(j);
     const along = this.isPossible ? ((j === this.pivot) - own[0] * a - own[1] * b) / this.length : 0;
     this.start = [...own, along]; // e_j in the basis W, u
@@ -135,7 +135,7 @@ function mostOutside(frame) {
   return best;
 }
 
-// The least rotation G (3, 3) with start G = end, both of length 1.
+// The smallest rotation G (3, 3) with start G = end, both of length 1.
 function rotation(start, end) {
   const cosine = dot(start, end);
   const [x, y, z] = cross(start, end);

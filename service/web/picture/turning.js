@@ -1,4 +1,4 @@
-// A picture that is turned: which frame is shown, by which arrows it is turned, and how far apart that keeps the classes.
+// The rotation of a picture by arrows: the shown frame, the arrows, and the separation of the classes.
 
 import { axisName, featureNames } from "./axis_names.js";
 import { Arrows } from "./arrows.js";
@@ -11,7 +11,7 @@ const DURATION = 1400; // milliseconds of a way along a geodesic
 const MEASURED = 20_000; // rows that a separation is computed from while the picture moves
 const LENGTH = 0.42; // of the picture, for the longest arrow
 const INSIDE = 0.97; // of the way to the border that an arrow may take
-const SETTLED = 250; // milliseconds after the last key until the exact separation is asked for
+const SETTLED = 250; // milliseconds after the last key until the exact separation is requested
 
 export class Turning {
   // `features` are those of the source, in the order of the picture's points; `model` is the model's description.
@@ -42,7 +42,7 @@ export class Turning {
     this.sample = sampleOf(this.coordinates.length / 2);
     this.nShown = 0;
     this.asked = 0;
-    this.way = []; // from the fitted picture to the one that is shown: variables and where their tips were moved
+    this.way = []; // from the fitted picture to the shown one: variables, and where their tips were moved
   }
 
   dispose() {
@@ -114,7 +114,7 @@ export class Turning {
     this.measure(matrix);
   }
 
-  // One question at a time; of those that come up meanwhile, the last is asked.
+  // One request at a time; of those that are queued only the last is sent.
   measure(matrix) {
     if (this.isMeasuring) return void (this.waiting = matrix);
     this.isMeasuring = true;
@@ -135,7 +135,7 @@ export class Turning {
     this.settle(this.turn.end(this.Q));
   }
 
-  // The way to the picture that is shown, in words that an address can hold.
+  // The way to the shown picture, as text for the URL.
   get told() {
     return this.way.map(({ j, tip }) => [j, ...tip.map((value) => Number(value.toPrecision(4)))].join(",")).join(";");
   }
@@ -169,7 +169,7 @@ export class Turning {
     return end && this.places(end.frame.coordinates(this.features.X));
   }
 
-  // Shows a frame for good: places of all rows from the columns themselves, and the exact separation.
+  // Shows a final frame: recomputes the positions of all rows, and requests the exact separation.
   settle(frame) {
     this.turn = null;
     this.frame = frame;
@@ -215,7 +215,7 @@ export class Turning {
     return this.frame.columns.map((weights) => axisName(weights, this.columns));
   }
 
-  // The plane in which the rows vary most, seen at the scale of the model's.
+  // The plane of PCA, at the scale of the model's plane.
   get principal() {
     this.leading ??= new Frame(leadingPlane(this.features.X, this.frame.size, this.optimum.W), this.optimum.R);
     return this.leading;

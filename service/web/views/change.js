@@ -1,11 +1,11 @@
-// Before a fit is made again: what becomes of each class. Columns, method and options are chosen on the next page.
+// Before a refit: rename, merge or leave out classes. Columns, method and options are chosen on the next page.
 
 import { button, element } from "../element.js";
 import { list } from "../words.js";
 
 const [KEEP, LEAVE_OUT] = ["keep", "leave out"];
 
-// `onContinue(classes)` gets a map from each label that changes to its new one, or to null where its rows are left out.
+// `onContinue(classes)` gets a map from each changed label to the new one, or to null if its rows are left out.
 export function change({ classes }, onContinue) {
   const labels = classes.map(String);
   const choices = labels.map((label, code) =>
@@ -41,7 +41,7 @@ export function change({ classes }, onContinue) {
   );
 }
 
-// Classes that are merged are called by the names of all of them.
+// The name of merged classes joins their names.
 function changesOf(choices, labels) {
   const group = labels.map((_, code) => code);
   choices.forEach(({ value }, code) => {

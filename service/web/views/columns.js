@@ -1,4 +1,4 @@
-// A table before it is sent, as the service reads it: the role of each column, problems, and the options of the fit.
+// A table before the upload, as the service would read it: roles of columns, problems, and the options of the fit.
 
 import { post, request } from "../api.js";
 import { colorOf } from "../charts/palette.js";
@@ -10,8 +10,8 @@ import { count, list, percent, plural } from "../words.js";
 import { fitOptions } from "./options.js";
 
 const SHOWN_CLASSES = 12;
-const MANY = 20; // columns among which one is looked for by its name
-const LEVELS = ["error", "question", "warning"]; // in the order in which they are shown
+const MANY = 20; // from so many columns on there is a search field
+const LEVELS = ["error", "question", "warning"]; // in the order of display
 const ROLES = {
   numeric: "Number",
   categorical: "Category",
@@ -64,7 +64,7 @@ export async function newSampleView(context, name) {
   await columnsView(context, { name, body, type: "text/csv", settings: {} });
 }
 
-// `keep` is told what was said about the file, so that it is found again.
+// `keep` stores the settings of the file.
 async function columnsView({ place, signal, setTitle, leave }, file, keep = () => {}) {
   setTitle(file.name);
   replace(place, loading(`Reading ${file.name}`));
@@ -98,7 +98,7 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
     const word = search.value.trim().toLowerCase();
     for (const row of body.children) row.hidden = !row.cells[0].textContent.toLowerCase().includes(word);
   };
-  // Rows of columns that are read as before stay as they are: there may be thousands.
+  // Rows of unchanged columns are not rebuilt, because there may be thousands.
   const known = new Map();
   const proposed = new Map(reading.columns.map(({ name, role }) => [name, role]));
   const rowOf = (column) => {
@@ -106,7 +106,7 @@ async function columnsView({ place, signal, setTitle, leave }, file, keep = () =
     const isSame = known.get(column.name)?.text === text;
     if (!isSame) known.set(column.name, { text, row: columnRow(column, proposed.get(column.name), (name, role) => change(withRole(file.settings, name, role))) });
     const { row } = known.get(column.name);
-    row.querySelector("select").value = column.role; // what was chosen may have been refused
+    row.querySelector("select").value = column.role; // the choice may have been refused
     return row;
   };
   const show = () => {
@@ -199,7 +199,7 @@ const columnHead = () =>
     ),
   );
 
-// `proposed` is the role that it had at first.
+// `proposed` is the inferred role.
 function columnRow({ name, role, reason, is_given: isGiven, missing_share: missing, examples }, proposed, onRole) {
   const offered = [...new Set([...OFFERED, proposed, role])];
   const select = element(
@@ -257,7 +257,7 @@ function asItem(problem, onFix) {
   return { blocks: problem.level === "error", text, remedy, action: action.length > 0 && action };
 }
 
-// What a fix does, as the words on its button.
+// The label of the button for a fix.
 function fixTitle({ parameter, value }) {
   return FIXES[parameter]?.(value) ?? `${parameter.replaceAll("_", " ")}: ${value}`;
 }

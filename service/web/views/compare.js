@@ -1,4 +1,4 @@
-// The same rows by other methods, side by side, each with what it keeps on held-out rows.
+// The same rows by several methods, side by side, each with its score on held-out rows.
 
 import { ended, get, post } from "../api.js";
 import { thumbnail } from "../charts/thumbnail.js";
@@ -19,7 +19,7 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
   const methods = await listMethods();
   const selected = keptSelection(model.dataset_id);
   const features = selected.size > 0 && (await new HttpSource(model, signal).features());
-  // All rows as a model places them, and which of them are selected; the features are the same for all methods.
+  // All rows in the projection of a model, and the selected ones. All methods have the same features.
   const mark = (other) => features && { ...projectedRows(features, other), selected };
   const others = methods.filter((method) => method.name !== model.method);
   const grid = element(
@@ -62,12 +62,12 @@ export async function compareView({ place, signal, notify, setTitle }, modelId) 
   add(others.filter(({ common }) => common));
 }
 
-// What all columns can do: the score that no picture has to beat.
+// The ceiling: the score of a classifier on all columns.
 const ceiling = ({ ceiling: found }) =>
   found &&
   element("p", { title: MEANINGS.ceiling }, `The ceiling: ${found.method} scores ${score(found.balanced_accuracy)} on held-out rows, without a picture.`);
 
-// The fit by another method, with as many components where that method has a choice.
+// A fit by another method, with the same number of components if the method has that parameter.
 function request(method, model, name) {
   const components = model.projection[0].length;
   const mostComponents = method.name === "lda" ? Math.min(components, model.classes.length - 1) : components;

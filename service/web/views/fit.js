@@ -1,4 +1,4 @@
-// A fit while it runs, and its result once it is there. A reload in the middle tells the same story again.
+// A fit while it runs, then its result. It can be reloaded at any time.
 
 import { events, get, isActive, pause, persist, request } from "../api.js";
 import { histogram } from "../charts/histogram.js";
@@ -10,7 +10,7 @@ import { awayNotice, loading } from "../states.js";
 import { count, duration, plural, short } from "../words.js";
 import { showModel } from "./model.js";
 
-const PAUSE = 900; // milliseconds between two looks at the progress
+const PAUSE = 900; // milliseconds between two requests for the progress
 const AGREEMENT =
   "The search starts from several projections. Starts that end at the same separation have probably found the same picture.";
 
@@ -37,7 +37,7 @@ async function watch({ place, signal }, fit, onOutage) {
   }
 }
 
-// What can be seen of a running fit.
+// The view of a running fit.
 class Board {
   static async of(fit, signal) {
     return new Board(fit, await titleOf(fit.method), signal);
@@ -46,7 +46,7 @@ class Board {
   constructor(fit, methodTitle, signal) {
     Object.assign(this, { fit, methodTitle, signal });
     this.nStarts = fit.progress.n_starts;
-    this.separations = new Map(); // of each start, the last one known: starts are polished later
+    this.separations = new Map(); // the last value of each start: starts are refined later
     const waiting = fit.status_detail ? "Waiting: no worker is running. The fit begins as soon as one does." : "Waiting for a worker";
     this.phase = element("p", { class: "lead", role: "status" }, waiting);
     this.bar = element("progress", { "aria-label": "Work done", max: "1" });
@@ -94,7 +94,7 @@ class Board {
     this.ask();
   }
 
-  // The picture is there; what follows is the evidence for it.
+  // The model is available; the evidence for it is still being gathered.
   found(modelId) {
     this.phase.textContent = "The picture is found. It is now judged on rows that it has not seen";
     this.look.href = `#/models/${modelId}`;
@@ -102,7 +102,7 @@ class Board {
     this.isFound = true;
   }
 
-  // How far the work is, folds and all, and the best picture so far; asked at most every so often.
+  // Requests the progress, validation included, and the best picture so far; rate-limited.
   ask() {
     this.asking ??= pause(this.progress ? PAUSE : 0, this.signal)
       .then(async () => {
@@ -118,7 +118,7 @@ class Board {
         }
         this.update();
       })
-      .catch(() => {}) // the stream of events says when the service is away
+      .catch(() => {}) // outages are reported by the event stream
       .finally(() => {
         this.asking = null;
         if (!this.signal.aborted && this.node.isConnected) this.ask();

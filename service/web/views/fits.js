@@ -1,4 +1,4 @@
-// Fits and models to come back to, those of one dataset together, with what they score on held-out rows.
+// All fits and models, grouped by dataset, with their scores on held-out rows.
 
 import { get, request } from "../api.js";
 import { button, element, replace } from "../element.js";
@@ -10,7 +10,7 @@ import { ago, bytes, plural, score } from "../words.js";
 const STATUS = { queued: "waiting", running: "running", succeeded: "done", failed: "failed", canceled: "canceled" };
 const PAGE = 100;
 const MOST = 1000; // entries that are listed
-const AT_ONCE = 4; // cards that are asked for at the same time
+const AT_ONCE = 4; // concurrent requests for cards
 const HIDDEN_PARAMS = new Set(["seed", "n_components"]);
 
 export async function fitsView(context) {
@@ -19,7 +19,7 @@ export async function fitsView(context) {
   replace(place, loading("Getting the list"));
   const [fits, models, datasets] = await Promise.all(["fits", "models", "datasets"].map((path) => everything(path, signal)));
   const stored = new Map(models.map((model) => [model.id, model]));
-  const present = fits.filter(({ model_id: id }) => id === null || stored.has(id)); // not those whose model was deleted
+  const present = fits.filter(({ model_id: id }) => id === null || stored.has(id)); // without fits whose model was deleted
   const scores = new Scores(signal);
   const groups = datasets.map((dataset) => new Group(dataset.id, datasetTitle(dataset, present), datasetFacts(dataset)));
   const known = new Map(groups.map((group) => [group.datasetId, group]));
@@ -70,14 +70,14 @@ class Group {
     this.items.append(item);
   }
 
-  // Without a fit there are the rows alone, which can be deleted.
+  // A dataset without fits can be deleted.
   close() {
     if (this.size) return;
     if (this.datasetId) this.head.append(deletion(`v1/datasets/${this.datasetId}`, `the rows of ${this.title}`, () => this.node.remove()));
     else this.node.remove();
   }
 
-  // Shows the items that have a word; all of them where the dataset's own title has it.
+  // Shows the items that match a search term; all of them if the title of the dataset matches.
   filter(word) {
     const has = (text) => text.toLowerCase().includes(word);
     const isAll = has(this.head.textContent);
@@ -92,7 +92,7 @@ function search(groups) {
   return input;
 }
 
-// Held-out scores, which stand in the models' cards: a few are asked for at a time.
+// Held-out scores, from the cards of models, which are requested a few at a time.
 class Scores {
   constructor(signal) {
     this.signal = signal;
@@ -142,7 +142,7 @@ function datasetFacts({ n_rows: rows, n_features: features, columns, classes }) 
   return [plural(rows, "row"), plural(used, "column"), `${plural(classes.length, "class", "classes")}: ${classes.slice(0, 6).join(", ")}${classes.length > 6 ? " …" : ""}`].join(" · ");
 }
 
-// Asks once more before it deletes.
+// Asks for confirmation before it deletes.
 function deletion(path, name, onDone) {
   const ask = button("Delete", () => ask.replaceWith(confirm), "small quiet");
   const act = async () => {
@@ -174,7 +174,7 @@ async function fitItem(fit, model, scores) {
   );
 }
 
-// The method, with what tells fits of one dataset apart.
+// The method and the parameters in which the fits of a dataset differ.
 async function describe({ method, params }) {
   const { n_components: k } = params;
   const told = [await titleOf(method), k && plural(k, "dimension"), ...(await chosen(method, params))];

@@ -1,11 +1,11 @@
-// What remains of a separation on rows that the fit has not seen, and what else speaks against the picture.
+// The separation on held-out rows, and further warnings about the picture.
 
 import { scoreScale } from "../charts/score_scale.js";
 import { element } from "../element.js";
 import { MEANINGS } from "../meanings.js";
 import { count, percent, plural, score } from "../words.js";
 
-const UPRIGHT = 6; // classes whose names stand side by side; of more they are turned
+const UPRIGHT = 6; // with more classes the names are rotated
 
 // A cell of the confusion table selects its rows in the picture.
 export function heldOut({ card, classes }, picture) {

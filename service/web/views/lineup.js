@@ -1,4 +1,4 @@
-// The real picture among eight of permuted labels, several times over: who cannot tell it has seen nothing.
+// The lineup: find the real picture among eight of fits to permuted labels, in several rounds (visual inference).
 
 import { ended, get, post, request } from "../api.js";
 import { thumbnail } from "../charts/thumbnail.js";
@@ -7,8 +7,8 @@ import { awayNotice, loading } from "../states.js";
 import { plural, score } from "../words.js";
 
 const DECOYS = 8;
-const STARTS = 4; // enough to over-fit noise as the real fit would
-const ENOUGH = 0.05; // probability by chance below which the separation can be told from noise
+const STARTS = 4; // enough to overfit noise as the real fit would
+const ENOUGH = 0.05; // significance level
 
 export async function lineupView({ place, signal, notify, setTitle }, modelId) {
   replace(place, loading("Getting the model"));
@@ -56,8 +56,8 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
     const choose = (index) => {
       if (!isOpen) return;
       isOpen = false;
-      decoys = begin(); // for the next round, while this one is looked at
-      for (const decoy of decoys) decoy.catch(() => {}); // until they are asked for
+      decoys = begin(); // for the next round, computed during this one
+      for (const decoy of decoys) decoy.catch(() => {}); // errors are handled when they are awaited
       tries.count += 1;
       tries.right += index === position;
       status.textContent = `${index === position ? "Right." : "No, that was noise. The real one is marked."} ${judge(tries)}`;
@@ -79,7 +79,7 @@ export async function lineupView({ place, signal, notify, setTitle }, modelId) {
   await round();
 }
 
-// One try says little: by chance it is right once in nine times.
+// One round says little: chance is right once in nine.
 function judge({ count, right }) {
   const chance = atLeast(right, count, 1 / (DECOYS + 1));
   const told = `${right} of ${plural(count, "round")} right; by chance that or better happens with probability ${score(chance)}.`;
@@ -88,7 +88,7 @@ function judge({ count, right }) {
   return `${told} The separation cannot be told from chance, so do not rely on the picture.`;
 }
 
-// The probability of so many hits or more.
+// The binomial probability of at least so many hits by chance.
 function atLeast(hits, count, chance) {
   let [term, sum] = [(1 - chance) ** count, 0];
   for (let k = 0; k <= count; k += 1) {
@@ -98,7 +98,7 @@ function atLeast(hits, count, chance) {
   return sum;
 }
 
-// The picture of a fit to permuted labels, which ends when its view is left. Its model is deleted: nobody comes back to it.
+// The picture of a fit to permuted labels. The fit is canceled when the view is left; its model is deleted.
 async function drawDecoy(model, name, signal, onOutage) {
   const fit = await post(
     "v1/fits",

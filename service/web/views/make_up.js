@@ -1,4 +1,4 @@
-// What makes up the picture: each column's part in it, the strongest first. The categories of a column count together.
+// The features that make up the picture, by importance. The categories of a column are combined.
 
 import { bars } from "../charts/bars.js";
 import { element, replace } from "../element.js";
@@ -36,8 +36,8 @@ export function makeUp(model, picture) {
   return element("section", { class: "panel", "aria-labelledby": "make-up-title" }, head, explanation, content);
 }
 
-// One chart an axis, each with one bar a column.
-// `push` is how far the features move selected rows, where some are selected.
+// One chart per axis, with one bar per column.
+// `push` is how far the features move the selected rows, if there are any.
 function perAxis(card, key, meaning, jointMeaning, push = null) {
   const shares = keptShares(card);
   const columns = columnsOf(card, key).filter(({ name }) => shares === null || shares.has(name));
@@ -55,7 +55,7 @@ function perAxis(card, key, meaning, jointMeaning, push = null) {
   });
 }
 
-// Of very many features a fit may keep a part: in what share of its folds each of these was kept; null where all were.
+// The share of folds in which feature selection kept each feature; null if there was no selection.
 const keptShares = ({ search }) => (search?.chosen?.kept ? new Map(search.chosen.kept.map(({ feature, share_of_folds: share }) => [feature, share])) : null);
 
 function sayKept(card) {
@@ -65,7 +65,7 @@ function sayKept(card) {
   return `The picture uses ${count(shares.size)} of ${plural(card.data.n_features, "feature")}; every fold chose ${count(nSure)} of them. Faint bars: fewer than half of the folds did. `;
 }
 
-// The columns of a table with the joint value of their features; features by themselves where there was no table.
+// The columns of a table, with the joint value of their features; or the features of a matrix.
 function columnsOf(card, key) {
   const places = new Map(card.features.map((_, index) => [card.feature_positions?.[index] ?? index, index]));
   const spread = card.stability?.[key];

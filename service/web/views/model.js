@@ -1,4 +1,4 @@
-// A model: its picture beside its score on held-out rows, what makes up the picture, and what can be done with it.
+// A model: its picture, its score on held-out rows, the features that make up the picture, and downloads.
 
 import { ended, get, isActive } from "../api.js";
 import { histogram } from "../charts/histogram.js";
@@ -37,7 +37,7 @@ export async function showModel({ place, signal, setTitle, leave, reload, said, 
   ]);
   const picture = new Picture(model, plot, new HttpSource(model, signal), said, remember);
   signal.addEventListener("abort", () => picture.dispose());
-  if (fit && isActive(fit)) ended(fit.id, { signal }).then(reload, () => {}); // its evidence comes later than the model
+  if (fit && isActive(fit)) ended(fit.id, { signal }).then(reload, () => {}); // its evidence is added later
   const name = model.name ?? fit?.name ?? model.id;
   setTitle(name);
   const wish = await chosenOf(model.method, fit ?? { params: model.card.parameters ?? {} });
@@ -73,7 +73,7 @@ async function heading(model, fit, name, picture, again) {
   ];
   const changes = change(model, (classes) => again({ classes }));
   const open = button("Change and fit again", () => (changes.hidden = !changes.hidden), "small");
-  open.hidden = true; // until the rows are there
+  open.hidden = true; // until the rows are loaded
   picture.ready.then(() => (open.hidden = !picture.table));
   return element(
     "div",
@@ -87,7 +87,7 @@ async function heading(model, fit, name, picture, again) {
 
 const nColumns = ({ columns, n_more_columns: nMore, data }) => (columns ? columns.length + nMore : data.n_features);
 
-// Below the picture: the selected rows, once there are some.
+// Below the picture: the selected rows, if there are any.
 function selectionPanel(picture, again) {
   const keep = (text, name) => save(new Blob([text], { type: "text/csv" }), name);
   const panel = new SelectionPanel(picture.selection, {

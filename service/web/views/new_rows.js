@@ -1,4 +1,4 @@
-// Try it: rows that are pasted or dropped, where they fall and what class they get.
+// Try it: pasted or dropped rows, their places in the picture and their predicted classes.
 
 import { postCsv } from "../api.js";
 import { colorOf } from "../charts/palette.js";
@@ -73,7 +73,7 @@ export function newRows(model, schema, picture, signal) {
   );
 }
 
-// Pasted rows without names are taken in the order of the columns; all else is read by the service.
+// Pasted rows without a header are read in the order of the columns; everything else is parsed by the service.
 function withHeader(text, columns) {
   const [first] = text.trim().split(/\r?\n/);
   const delimiter = DELIMITERS.reduce((best, each) => (first.split(each).length > first.split(best).length ? each : best));
@@ -83,7 +83,7 @@ function withHeader(text, columns) {
   return [quoted.join(delimiter), text.trim()].join("\n");
 }
 
-// What the model made no use of, or had not seen.
+// Warnings about input that the model ignored, and about unseen categories.
 const notes = (texts) =>
   texts.length > 0 &&
   element(

@@ -1,4 +1,4 @@
-// The options of a fit. Dimensions stand open; the rest is folded away and comes from the service's own description.
+// The options of a fit. The number of dimensions is always visible; the others are collapsed, and built from `listMethods`.
 
 import { element, replace } from "../element.js";
 import { listMethods } from "../methods.js";
@@ -8,10 +8,10 @@ const DIMENSIONS = [
   [2, "Plane"],
   [3, "Space"],
 ];
-const OPEN = new Set(["n_components"]); // asked for outside the fold
+const OPEN = new Set(["n_components"]); // shown outside the collapsed part
 
-// { dimensions, advanced, read() }: two nodes, and what they say: method, params and validation for the body of a fit.
-// `wish` is what was said before.
+// { dimensions, advanced, read() }: two nodes, and a function that returns method, params and validation of a fit.
+// `wish` has the earlier choices.
 export async function fitOptions(wish = {}) {
   const methods = await listMethods();
   const { n_components: components = 2 } = wish.params ?? {};
@@ -109,7 +109,7 @@ function field(title, input, description) {
   return element("div", { class: "field" }, element("label", { for: input.id }, title), input, hint);
 }
 
-// An input for a parameter. A value that is not changed is not sent. `said` is the value of an earlier fit.
+// An input for a parameter. An unchanged value is not sent. `said` is the value of an earlier fit.
 function parameterField({ name, description, ...schema }, said) {
   const id = `parameter-${name}`;
   const initial = asText(schema.default);
@@ -137,7 +137,7 @@ function asText(value) {
 const asWords = (name) => name.replaceAll("_", " ");
 const isPlainNumber = ({ type }) => type === "number" || type === "integer";
 
-// Numbers and lists are read as JSON, everything else is text. The service checks it.
+// Numbers and lists are parsed as JSON, everything else is text. The service validates it.
 function parse(text) {
   if (text.trim() === "") return null;
   try {

@@ -1,4 +1,4 @@
-// The beginning: a table to drop, samples to try, fits to come back to.
+// The start page: upload a table, try a sample, or return to an earlier fit.
 
 import { get } from "../api.js";
 import { keepFile } from "../chosen_file.js";
@@ -47,7 +47,7 @@ export async function startView({ place, signal, setTitle, leave }) {
   );
 }
 
-// A key that may only predict sees no fits.
+// A key with the scope `predict` cannot list fits.
 async function recentFits(signal) {
   try {
     return (await get(`v1/fits?limit=${RECENT}`, { signal })).data;
@@ -100,7 +100,7 @@ function dropZone(leave) {
     } catch (error) {
       complain(chosen.name, ...explain(error));
     } finally {
-      input.value = ""; // so that the same file can be chosen again once it is mended
+      input.value = ""; // so that the same file can be chosen again after it was corrected
     }
   };
   input.addEventListener("change", () => input.files.length && take(input.files[0]));

@@ -1,4 +1,4 @@
-// What a person keeps: model, picture, report, projected rows, and the same from a program.
+// Downloads: model, picture, report, projected rows; and code that does the same.
 
 import { getKey, request } from "../api.js";
 import { asCsv } from "../csv_text.js";
@@ -31,7 +31,7 @@ export function takeAway(model, schema, wish, picture, name, signal) {
     );
   };
   write();
-  picture.ready.then(write, () => {}); // with values of a row that is there
+  picture.ready.then(write, () => {}); // with the values of an existing row
   return element(
     "section",
     {},
@@ -45,7 +45,7 @@ export function takeAway(model, schema, wish, picture, name, signal) {
   );
 }
 
-// Every row of the fit where the picture shows it, with its number in the dataset, from 1, and its id where it has one.
+// The projected rows of the fit, with their numbers in the dataset, counted from 1, and their ids, if there are any.
 function projectedRows({ shownRows: { Z, codes, rows }, table, model }) {
   const k = Z.length / codes.length;
   const id = table?.columns.find(({ role }) => role === "id");

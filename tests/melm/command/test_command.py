@@ -243,7 +243,7 @@ def test_parameters_that_cannot_be_are_named(melm: Melm, service: RunningService
     ask = ("fit", "iris.csv", "--target", "species", "--components", "9")
     assert "9" in melm(*ask, code=ExitCode.WRONG_INPUT)
     assert "9 components are more than the 4" in melm(*ask, "--url", service.url, code=ExitCode.WRONG_INPUT)
-    assert "'umap' is no method" in melm(*ask, "--method", "umap", code=ExitCode.WRONG_INPUT)
+    assert "'umap' is not a method" in melm(*ask, "--method", "umap", code=ExitCode.WRONG_INPUT)
     assert "pca takes no --starts" in melm(*ask[:4], "--method", "pca", "--starts", "3", code=ExitCode.WRONG_INPUT)
     assert "--output needs --watch" in melm(*ask, "--url", service.url, "--output", "m.npz", code=ExitCode.USAGE)
 

@@ -153,5 +153,5 @@ def test_noise_is_said_to_be_noise(melm: Melm, service: RunningService) -> None:
     for where in ((), ("--url", service.url, "--watch")):
         said = melm(*ask, "--bootstraps", "3", *where).out
         assert "Noise: fits to permuted labels recognize held-out rows as well as this one." in said
-        assert "20 shuffles" in said
-        assert "3 fits to rows drawn anew" in said
+        assert "20 permutations" in said
+        assert "3 fits to bootstrap samples" in said

@@ -90,7 +90,7 @@ def test_parameters_of_methods_are_options(melm: Melm, service: RunningService) 
         (["--folds", "1"], "--folds must be at least 2, not 1"),
         (["--covariance", "round"], "--covariance must be 'ledoit_wolf' or 'empirical', not \"round\""),
         (["--method", "lda", "--starts", "3"], "lda takes no --starts"),
-        (["--method", "ldaa"], "'ldaa' is no method; did you mean 'lda'?"),
+        (["--method", "ldaa"], "'ldaa' is not a method; did you mean 'lda'?"),
     ],
 )
 def test_values_that_cannot_be_are_named_with_their_option(melm: Melm, given: list[str], message: str) -> None:
@@ -291,7 +291,7 @@ def test_methods_and_their_parameters_are_listed_here_and_there(melm: Melm, serv
         assert said[1].split()[0] == "melm"
         described = melm("methods", "melm", *where).out
         assert "--select-start-by" in described
-    assert "no method" in melm("methods", "umap", code=ExitCode.NOT_FOUND).err
+    assert "not a method" in melm("methods", "umap", code=ExitCode.NOT_FOUND).err
     assert json.loads(melm("methods", "lda", "--json").out)["name"] == "lda"
 
 

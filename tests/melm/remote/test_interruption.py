@@ -32,7 +32,7 @@ PROGRAM = """
 @pytest.mark.parametrize(
     ("on_interrupt", "said", "statuses"),
     [
-        ("detach", "False {fit} goes on; client.fits.attach('{fit}') comes back to it.", {"queued", "running"}),
+        ("detach", "False {fit} continues; client.fits.attach('{fit}') returns a handle on it.", {"queued", "running"}),
         ("cancel", "True {fit} was canceled.", {"canceled"}),
         ("keep_best", "{model}", {"succeeded"}),
     ],

@@ -96,7 +96,7 @@ class TestCommand:
         assert token not in listed
         assert Path(file).read_text().split()[2] not in listed
         assert main(["keys", "revoke", "laptop", "--file", file]) == 0
-        assert "lets nobody in" in capsys.readouterr().err
+        assert "no key is left: all requests will be refused" in capsys.readouterr().err
         assert Keyring(file=Path(file)).find(token) is None
 
     @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from worker.store.settings import Settings
 
 @cache
 def script(name: str) -> str:
-    """The text of a script, with what it shares with the others put before it."""
+    """The text of a script, preceded by the shared code."""
     folder = resources.files(__name__)
     moves = {before: dict.fromkeys(sorted(afters), True) for before, afters in MOVES.items()}
     table = f"local MOVES = cjson.decode([[{json.dumps(moves)}]])"
@@ -22,7 +22,7 @@ def script(name: str) -> str:
 
 
 def limits(settings: Settings) -> dict[str, int]:
-    """What the shared part needs to know of the settings."""
+    """The settings that the shared code uses."""
     return {
         "window": settings.window,
         "check_ms": milliseconds(settings.stalled_seconds),

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Move what 0.1 kept of this tenant in indexes of its own to those of all tenants. Its active fits are to be planned again.
+-- Migrate the indexes per tenant of version 0.1 to those of all tenants. Active fits of 0.1 are planned again.
 for _, id in ipairs(redis.call('ZRANGE', key('active'), 0, -1)) do
   select_fit(a.tenant, id)
   redis.call('DEL', TODO, key('fit', id, 'waiting'), key('fit', id, 'done'), UNITS, ATTEMPTS)

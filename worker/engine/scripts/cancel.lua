@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- End a fit at once, or, to keep the best start, with what it has.
+-- Cancel a fit at once, or let it end with the best start so far.
 if redis.call('EXISTS', META) == 0 then
   return { 'missing' }
 end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Forget an ended fit.
+-- Remove an expired fit.
 if is_active() then
   return { 'active' }
 end

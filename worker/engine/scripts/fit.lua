@@ -14,7 +14,7 @@ local function select_fit(of_tenant, id)
   STARTS, PREVIEW, EVENTS = key('fit', fit, 'starts'), key('fit', fit, 'preview'), key('fit', fit, 'events')
 end
 
-local function pairs_of(...) -- of a flat list of names and values, as the server gives a hash
+local function pairs_of(...) -- iterate over a flat list of names and values, the form in which the server returns a hash
   local flat, index = redis.call(...), -1
   return function()
     index = index + 2
@@ -22,7 +22,7 @@ local function pairs_of(...) -- of a flat list of names and values, as the serve
   end
 end
 
-local function get(field) -- '' where there is nothing
+local function get(field) -- '' if the field does not exist
   return redis.call('HGET', META, field) or ''
 end
 
@@ -54,7 +54,7 @@ local function is_active()
   return status == 'queued' or status == 'running'
 end
 
-local function n_active() -- fits of this tenant that have not ended
+local function n_active() -- number of fits of this tenant that have not ended
   return redis.call('ZCARD', key('fits', 'status', 'queued')) + redis.call('ZCARD', key('fits', 'status', 'running'))
 end
 
@@ -73,7 +73,7 @@ local function update_ready()
   end
 end
 
-local function schedule_check() -- a sweep looks at the fit when its time is up, or after a while
+local function schedule_check() -- a sweep checks the fit when its time budget ends, or after a while
   local deadline = get('cancel') == '' and tonumber(get('deadline')) or math.huge
   redis.call('ZADD', ACTIVE, string.format('%.0f', math.min(deadline, at + a.check_ms)), ME)
 end
@@ -129,11 +129,11 @@ local function stage_is_over()
   return redis.call('LLEN', TODO) == 0 and redis.call('HLEN', LEASED) == 0
 end
 
-local function is_planned() -- whether somebody is to see what comes next, or does
+local function is_planned() -- whether the planning of the fit is ready or leased
   return redis.call('LINDEX', TODO, 0) == PLAN or redis.call('HEXISTS', LEASED, PLAN) == 1
 end
 
-local function cut(reason) -- no more units: the plan goes on with what there is
+local function cut(reason) -- drop the remaining units: the plan continues with the results so far
   set('cancel', reason)
   if not is_planned() then
     drop_all_work()
@@ -148,7 +148,7 @@ local function cut_when_out_of_time()
   end
 end
 
-local function progress(n) -- so many more units of the open stage are over
+local function progress(n) -- n more units of the open stage have ended
   local done = redis.call('HINCRBY', META, 'units_done', n)
   local begins, ends, n_units = tonumber(get('begins')), tonumber(get('ends')), tonumber(get('n_units'))
   if n_units then
@@ -156,7 +156,7 @@ local function progress(n) -- so many more units of the open stage are over
   end
 end
 
-local function recover(unit) -- its process is lost
+local function recover(unit) -- after its process was lost
   drop_lease(unit)
   redis.call('LPUSH', TODO, unit)
   n_made_ready = n_made_ready + 1
@@ -172,7 +172,7 @@ local function lease_of(process) -- tenant, fit, unit and fence
   end
 end
 
-local function n_idle() -- processes of workers that are alive which have nothing to do
+local function n_idle() -- number of processes without a lease, of workers that are alive
   local workers = redis.call('ZRANGEBYSCORE', shared('workers'), at - a.alive_ms, '+inf')
   local n = -redis.call('HLEN', LEASES)
   for _, worker in ipairs(workers) do
@@ -181,7 +181,7 @@ local function n_idle() -- processes of workers that are alive which have nothin
   return math.max(n, 0)
 end
 
-local function n_messages() -- how many processes to wake for what this script has put up
+local function n_messages() -- how many processes to wake for the units that this script has made ready
   return n_made_ready > 0 and math.min(n_made_ready, n_idle()) or 0
 end
 

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Store what came of the unit that a process has, once, and give it the next one. The head of `worker.engine` says how.
+-- Store the outcome of the lease of a process, at most once, and give it the next lease. See the docstring of `worker.engine`.
 local outcomes = {}
 
-function outcomes.done() -- what the units of a lease gave, or why they gave nothing
+function outcomes.done() -- results or failures of the units of a lease
   for index, report in ipairs(a.outcome.reports) do
     if given(report.failure) then
       redis.call('HSET', ERRORS, report.name, report.failure)
@@ -12,7 +12,7 @@ function outcomes.done() -- what the units of a lease gave, or why they gave not
     redis.call('HDEL', UNITS, report.name)
     if given(report.start) then
       redis.call('SADD', STARTS, report.start)
-      set('starts_done', redis.call('SCARD', STARTS)) -- a start may be finished twice: first roughly, then well
+      set('starts_done', redis.call('SCARD', STARTS)) -- a start may be finished twice: first roughly, then precisely
       observe('start_seconds', report.seconds)
       event('start_done', report.event)
       local best = tonumber(get('best_divergence'))
@@ -21,7 +21,7 @@ function outcomes.done() -- what the units of a lease gave, or why they gave not
         event('best', report.event)
       end
     end
-    if given(report.preview) then -- the most rows count first: only divergences on equally many can be compared
+    if given(report.preview) then -- prefer more rows: only divergences on the same number of rows can be compared
       local shown = redis.call('HMGET', PREVIEW, 'n_rows', 'divergence')
       local n_rows, divergence = tonumber(shown[1]) or 0, tonumber(shown[2])
       local preview = report.preview
@@ -37,7 +37,7 @@ function outcomes.done() -- what the units of a lease gave, or why they gave not
   end
 end
 
-function outcomes.opened() -- the next stage; its units that have no result are put up, several in one lease where they are short
+function outcomes.opened() -- the next stage: make its units without a result ready, short ones together in one lease
   cut_when_out_of_time()
   if get('cancel') ~= '' then
     if not is_planned() then
@@ -59,19 +59,19 @@ function outcomes.opened() -- the next stage; its units that have no result are 
   end
 end
 
-function outcomes.published() -- the model; or the model again, with its evidence. It ends the fit where nothing follows
+function outcomes.published() -- the model, or the model with its evidence; ends the fit if nothing follows
   local model, is_new = a.outcome.model_id, get('model_id') == ''
   if not is_new and redis.call('EXISTS', key('model', model)) == 0 then
-    end_fit('canceled') -- the model was deleted: nobody wants its evidence
+    end_fit('canceled') -- the model was deleted, so its evidence is not needed
     return
   end
   weigh(model, #ARGV[2] + #ARGV[3] + #ARGV[4])
   redis.call('HSET', key('model', model), 'record', ARGV[2], 'card', ARGV[3], 'file', ARGV[4])
-  if get('cancel') ~= '' or redis.call('HLEN', ERRORS) > 0 then -- only a whole fit may answer for an equal one
+  if get('cancel') ~= '' or redis.call('HLEN', ERRORS) > 0 then -- only a complete fit can be reused for an equal one
     redis.call('HDEL', META, 'equal_key')
   end
   if is_new then
-    if get('permute_labels') == '' then -- a decoy is in no list
+    if get('permute_labels') == '' then -- a fit to permuted labels is not listed
       redis.call('ZADD', key('models'), 0, model)
     end
     if given(a.outcome.expires_at) then
@@ -91,28 +91,28 @@ function outcomes.published() -- the model; or the model again, with its evidenc
   end_fit('succeeded')
 end
 
-function outcomes.ended() -- the fit cannot go on
+function outcomes.ended() -- the fit ends without a model or evidence
   end_fit(a.outcome.status, given(a.outcome.failure) and a.outcome.failure or nil)
 end
 
-function outcomes.paused(unit) -- others come first, then it goes on in any process
+function outcomes.paused(unit) -- ready again behind the others, to be resumed by any process
   redis.call('HSET', UNITS, unit, ARGV[2])
   redis.call('HINCRBY', ATTEMPTS, unit, -1)
   make_ready(unit)
   cut_when_out_of_time()
 end
 
-function outcomes.released(unit) -- the process stops in good order: as if the unit had never been begun
+function outcomes.released(unit) -- the process stops: the attempt does not count
   redis.call('LPUSH', TODO, unit)
   n_made_ready = n_made_ready + 1
   redis.call('HINCRBY', ATTEMPTS, unit, -1)
 end
 
-function outcomes.lost(unit) -- the process is dead
+function outcomes.lost(unit) -- the process has died: the attempt counts
   recover(unit)
 end
 
-local function is_newer(version, other) -- compared number by number
+local function is_newer(version, other) -- compare version numbers
   local numbers = other:gmatch('%d+')
   for number in version:gmatch('%d+') do
     local difference = tonumber(number) - tonumber(numbers() or -1)
@@ -147,7 +147,7 @@ local function is_readable()
   return true
 end
 
-local function take() -- a unit of this fit, if one is left that may be begun
+local function take() -- lease a unit of this fit, if one can be leased
   cut_when_out_of_time()
   while true do
     local unit = redis.call('LPOP', TODO)
@@ -199,8 +199,8 @@ local function lease(unit)
   redis.call('HSET', shared('metrics'), 'claimed_at', at)
 end
 
--- Of the tenants that have something ready, the one that was served longest ago; of its fits, the one this process had last,
--- if it is to stay with it, else the one that was served longest ago.
+-- Of the tenants with ready units, the one that was served least recently; of its fits, the one this process had last, if it
+-- is to stay with it, else the one that was served least recently.
 local function choose()
   local i = 0
   while true do
@@ -228,7 +228,7 @@ local function choose()
         return true
       end
       update_ready()
-      if redis.call('ZSCORE', READY, id) then -- left to others
+      if redis.call('ZSCORE', READY, id) then -- skipped, for workers of another version
         j = j + 1
       end
     end
@@ -241,7 +241,7 @@ end
 if given(a.outcome) then
   local of, id, unit = a.outcome.lease:match('^(.*)\n(.*)\n(.*)\n(.*)$')
   select_fit(of, id)
-  if redis.call('HGET', LEASES, a.process) == a.outcome.lease then -- else it was lost, or the answer to this was
+  if redis.call('HGET', LEASES, a.process) == a.outcome.lease then -- else the lease was lost, or this call is a retry
     redis.call('HDEL', LEASED, unit)
     redis.call('HDEL', LEASES, a.process)
     redis.call('ZREM', LEASE_ENDS, a.process)
@@ -255,7 +255,7 @@ end
 local of, id, unit, fence = lease_of(a.process)
 if a.take and not unit and choose() then
   of, id, unit, fence = lease_of(a.process)
-  n_made_ready = n_made_ready - (n_made_ready > 0 and 1 or 0) -- one of them has its process
+  n_made_ready = n_made_ready - (n_made_ready > 0 and 1 or 0) -- this process has taken one of them
 end
 if not a.take or not unit then
   return { cjson.encode({ n_messages = n_messages(), skipped = skipped }) }

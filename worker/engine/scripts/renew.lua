@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- A process still has its unit.
+-- Renew the lease of a process.
 if redis.call('HGET', LEASES, a.process) ~= a.lease then
   return { 'lost' }
 end

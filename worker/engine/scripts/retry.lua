@@ -1,4 +1,4 @@
--- Begin an ended fit again. Results stay; what was given up gets another chance.
+-- Queue an ended fit again. Results are kept; failed units run again.
 local status = get('status')
 if status == '' then
   return { 'missing' }

@@ -1,6 +1,6 @@
--- Store a fit and put up its planning, or find the one that answers the request already.
+-- Store a fit and make its planning ready, or find an existing fit that answers the request.
 if redis.call('EXISTS', META) == 1 then
-  return { 'created', a.fit, redis.call('HGETALL', META) } -- asked again because the answer was lost
+  return { 'created', a.fit, redis.call('HGETALL', META) } -- a retry of this call
 end
 local before = made_before()
 if before then
@@ -30,7 +30,7 @@ for field, value in pairs(a.meta) do
 end
 set('created_at', at)
 move('queued')
-if not a.meta.permute_labels then -- a decoy is in no list
+if not a.meta.permute_labels then -- a fit to permuted labels is not listed
   redis.call('ZADD', key('fits'), 0, a.fit)
 end
 if a.meta.name and not a.meta.permute_labels then

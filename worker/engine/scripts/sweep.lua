@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Find what was lost: leases that nobody renewed (unless the caller cannot know that), time budgets that ran out while nobody
--- worked, fits that nothing is known of any more, and messages. The last item answered is how many processes to wake.
+-- Recover lost work: expired leases (unless the store was unavailable), time budgets that ended while no worker ran, fits that
+-- are in no queue, and lost messages. The last item of the reply is how many processes to wake.
 if a.judge_leases then
   if not redis.call('SET', shared('sweeping'), '1', 'NX', 'PX', a.sweep_ms) then
     return { 'not now', 0 }
@@ -22,7 +22,7 @@ for _, each in ipairs(redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', at, 'LIMIT', 0
     cut_when_out_of_time()
     for unit, process in pairs_of('HGETALL', LEASED) do
       local _, of_fit, held = lease_of(process)
-      if of_fit ~= fit or held ~= unit then -- should never be, and planning again finds all that has no result
+      if of_fit ~= fit or held ~= unit then -- should never happen; planning finds all units without a result
         drop_all_work()
       end
     end

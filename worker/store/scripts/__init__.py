@@ -13,7 +13,7 @@ def script(name: str) -> str:
 
 
 def join_script(*texts: str) -> str:
-    """The last text as a script. The others are put before it, and before them what all scripts share."""
+    """A script from the last text, preceded by the code that all scripts share and by the other texts."""
     tenant = resources.files(__name__).joinpath("tenant.lua").read_text()
     *shared, body = texts
     flags, body = body.split("\n", 1) if body.startswith("#!") else ("#!lua", body)

@@ -151,7 +151,7 @@ def test_a_body_that_takes_its_decoder_down_is_answered_with_a_sentence(sandbox:
                 os.kill(child, signal.SIGSEGV)
             if error := asked.exception():
                 said = str(error)
-    assert said == "the body brought its decoder down: it is damaged, or made to"
+    assert said == "the body crashed its decoder: it is damaged or malicious"
     assert len(sandbox.decode("parquet", parquet_of(TABLE), LIMITS)) == 3
 
 

@@ -1,5 +1,5 @@
--- Make stored blocks a dataset. They have been written with a short life; here they become permanent, or, when the same
--- content is already there, vanish.
+-- Turn stored blocks into a dataset. They were written with an expiry; this makes them permanent, or deletes them if the
+-- same content is already stored.
 local before = made_before()
 if before then
   return before

@@ -1,4 +1,4 @@
--- Note that a request is being answered, unless one with its key is or was.
+-- Mark a request as in flight, unless its idempotency key was used before.
 local before = made_before()
 if before then
   return before
