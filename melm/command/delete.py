@@ -48,7 +48,7 @@ def delete(client: Client, thing: str) -> None:
     from melm.command.failure import CommandError
 
     if thing.startswith("fit_"):
-        raise CommandError(f"{thing} is a fit: fits expire and cannot be deleted; melm cancel ends a running one")
+        raise CommandError(f"{thing} is a fit: a fit cannot be deleted; melm cancel ends a running one")
     if thing.startswith("ds_"):
         client.datasets.delete(thing)
     elif thing.startswith("mdl_"):

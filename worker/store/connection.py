@@ -54,7 +54,7 @@ class StoreConnection:
     """A pooled, thread-safe client that runs commands and scripts."""
 
     def __init__(self, settings: Settings) -> None:
-        # One retry, for a pooled connection that the server has closed. All scripts are idempotent.
+        # One retry, for a pooled connection that the server has closed. Sending a script twice does no harm.
         retry = Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,))
         self.settings = settings
         self.client = redis.Redis.from_url(settings.redis_url, retry=retry, **client_options(settings))
