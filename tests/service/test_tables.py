@@ -216,7 +216,7 @@ def test_roles_are_settable(client: httpx2.Client) -> None:
     [
         ({"target": "Befund", "missing": "refuse"}, "9 values are missing"),
         ({"target": "Befund", "columns": '{"Alter": "numeric"}'}, "no column 'Alter'"),
-        ({"target": "Befund", "columns": '{"PLZ": "feature"}'}, "no role"),
+        ({"target": "Befund", "columns": '{"PLZ": "feature"}'}, "is not a role"),
         ({"target": "Befund", "columns": "age"}, "JSON object"),
         ({}, "labels are missing"),
     ],

@@ -85,7 +85,7 @@ def test_the_bar_counts_passes(table: pa.Table, monkeypatch: pytest.MonkeyPatch)
         (["rows", "--target", "kind", "--drop-missing"], "read without --drop-missing"),
         (["rows", "--target", "kind", "--url", "http://127.0.0.1:9"], "fitted on this machine"),
         (["rows", "--target", "kind", "--method", "nca"], "needs all rows in memory"),
-        (["nothing", "--target", "kind"], "holds no rows"),
+        (["nothing", "--target", "kind"], "cannot be read: expected a file"),
     ],
 )
 def test_what_is_wrong_is_one_line(

@@ -103,7 +103,7 @@ def test_roles_are_an_argument(service: RunningService) -> None:
     assert RemoteMELM(service.url, columns={"fare": "numeric"}, **QUICK).fit(numbers, y).columns_ is not None
     with pytest.raises(ValueError, match="could not convert string"):
         RemoteMELM(service.url, columns=None, **QUICK).fit(X, y)
-    with pytest.raises(Invalid, match="no role"):
+    with pytest.raises(Invalid, match="is not a role"):
         RemoteMELM(service.url, columns={"fare": "number"}, **QUICK).fit(X, y)
 
 
