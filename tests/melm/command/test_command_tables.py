@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from melm import MELM
-from melm.command import main
 from melm.command.failure import ExitCode
 from melm.model.file import load
+from tests.melm.command.conftest import Melm
 from tests.messy_table import FEATURES, cleaned_by_hand, messy_csv, messy_rows
 from tests.running_service import RunningService
 
@@ -21,35 +19,11 @@ QUICK = ["--regularization", "none", "--starts", "2", "--folds", "0", "--seed", 
 FIT = ["fit", "messy.csv", "--target", "finding"]
 
 
-class Said(NamedTuple):
-    """What a command wrote."""
-
-    out: str
-    err: str
-
-
-Melm = Callable[..., Said]
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder in which commands run, with the table in it."""
     (tmp_path / "messy.csv").write_bytes(messy_csv())
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def melm(capsys: pytest.CaptureFixture[str]) -> Melm:
-    """The command."""
-
-    def run(*arguments: str, code: int = ExitCode.DONE) -> Said:
-        capsys.readouterr()
-        found = main(arguments)
-        said = Said(*capsys.readouterr())
-        assert found == code, said.err
-        return said
-
-    return run
 
 
 def test_from_file_to_prediction_here_and_there(melm: Melm, service: RunningService) -> None:

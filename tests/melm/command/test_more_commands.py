@@ -7,18 +7,17 @@ import datetime as dt
 import io
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 from melm import MELM
-from melm.command import main
 from melm.command.failure import ExitCode
 from melm.model.file import load
 from melm.remote import Client, RemoteMELM
+from tests.melm.command.conftest import Melm
 from tests.messy_table import messy_csv, messy_frame, messy_rows
 from tests.running_service import RunningService
 from tests.service import samples
@@ -28,36 +27,12 @@ QUICK = ["--regularization", "none", "--starts", "2", "--folds", "0", "--seed", 
 IRISES = ["iris.csv", "--target", "species"]
 
 
-class Said(NamedTuple):
-    """What a command wrote."""
-
-    out: str
-    err: str
-
-
-Melm = Callable[..., Said]
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder in which commands run, with tables in it."""
     (tmp_path / "iris.csv").write_bytes(samples.irises_csv())
     (tmp_path / "messy.csv").write_bytes(messy_csv())
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def melm(capsys: pytest.CaptureFixture[str]) -> Melm:
-    """The command."""
-
-    def run(*arguments: str, code: int = ExitCode.DONE) -> Said:
-        capsys.readouterr()
-        found = main(arguments)
-        said = Said(*capsys.readouterr())
-        assert found == code, said.err
-        return said
-
-    return run
 
 
 def fit_there(melm: Melm, service: RunningService, *ask: str) -> dict[str, Any]:
