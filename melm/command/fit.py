@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from melm.command.options import add_columns, add_command, add_json, add_table, add_url
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from service.intake.upload import Upload
 
 LOCAL_OUTPUT = "model.npz"
+MAX_NAME = 200  # of a fit, on a service
 
 
 def add(commands: Commands) -> None:
@@ -110,7 +112,7 @@ def fit_there(options: argparse.Namespace, file: TableFile, ask: dict[str, Any])
 
     with Client(options.url) as client:
         dataset = client.datasets.upload_file(file.content, **file.options)
-        fit = submit(client, dataset, options.url, ask)
+        fit = submit(client, dataset, options.url, {"name": Path(file.name).stem[:MAX_NAME], **ask})
         document: Any = asdict(fit.record)
         facts, page = facts_of_fit(fit.record), fit.page
         if options.watch:

@@ -281,3 +281,9 @@ def test_a_canceled_fit_goes_on(melm: Melm, service: RunningService) -> None:
         client.fits.attach(fit)._follow(None, progress=False)
         assert melm("retry", fit, *there).out.startswith(f"{fit} is ")
         client.fits.attach(fit).cancel()
+
+
+def test_a_fit_on_a_service_is_named_after_its_file(melm: Melm, service: RunningService) -> None:
+    ask = (*IRISES, "--method", "pca", "--folds", "0", "--force")
+    names = [fit_there(melm, service, *ask, *more)["name"] for more in ((), ("--name", "mine"))]
+    assert names == ["iris", "mine"]
