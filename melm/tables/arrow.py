@@ -23,6 +23,7 @@ CheckSize: TypeAlias = Callable[[int, int], None]  # of rows and columns; raises
 MakeRoom: TypeAlias = Callable[[tuple[int, int]], Array]  # a matrix of float64 to write to
 
 BLOCK_BYTES = 4 << 20
+FILE_MARK = b"ARROW1"  # an IPC file begins with it, a stream does not
 EXACT = 2**53  # larger whole numbers are not all exact in float64
 MAX_TEXT_BYTES = 64 << 20  # of one text in the footer of a Parquet file
 MAX_ELEMENTS = 1_000_000  # of one list there
@@ -57,12 +58,14 @@ def new_matrix(shape: tuple[int, int]) -> Array:
 def read_stream(
     data: Buffer, text: Collection[str] = (), check_size: CheckSize = any_size, make_room: MakeRoom = new_matrix
 ) -> Table:
-    """Read an Arrow IPC stream. `text` names columns that are always read as text, such as labels."""
+    """Read an Arrow IPC stream or file (Feather). `text` names columns that are always read as text, such as labels."""
     try:
-        with pa.ipc.open_stream(pa.py_buffer(data), options=pa.ipc.IpcReadOptions(use_threads=False)) as reader:
+        options = pa.ipc.IpcReadOptions(use_threads=False)
+        is_file = bytes(memoryview(data)[: len(FILE_MARK)]) == FILE_MARK
+        with (pa.ipc.open_file if is_file else pa.ipc.open_stream)(pa.py_buffer(data), options=options) as reader:
             check_size(0, len(reader.schema.names))
             batches = []
-            for batch in reader:
+            for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
                 batch.validate(full=True)
                 batches.append(batch)
             found = pa.Table.from_batches(batches, reader.schema)

@@ -1,4 +1,4 @@
-"""The file formats of tables. A format is recognized by the first bytes of a file, not by its name."""
+"""The file formats of tables, and how a whole file in memory is recognized: by its first bytes, not by its name."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CSV = Format("CSV", "text/csv", (".csv", ".tsv", ".tab", ".txt"))
 JSON = Format("JSON", "application/json", (".json",))
 NPY = Format("npy", "application/x-npy", (".npy",))
 NPZ = Format("npz", "application/x-npz", (".npz",))
-ARROW = Format("Arrow", "application/vnd.apache.arrow.stream", (".arrow", ".arrows"), is_memory_safe=False)
+ARROW = Format("Arrow", "application/vnd.apache.arrow.stream", (".arrow", ".arrows", ".feather"), is_memory_safe=False)
 PARQUET = Format("Parquet", "application/vnd.apache.parquet", (".parquet",), is_memory_safe=False)
 EXCEL_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 EXCEL = Format("Excel", EXCEL_TYPE, (".xlsx",), is_memory_safe=False)
 FORMATS = {each.media_type: each for each in (CSV, JSON, NPY, NPZ, ARROW, PARQUET, EXCEL)}
-FIRST_BYTES = {b"PAR1": PARQUET, b"\xff\xff\xff\xff": ARROW, b"\x93NUMPY": NPY}
+FIRST_BYTES = {b"PAR1": PARQUET, b"\xff\xff\xff\xff": ARROW, b"ARROW1": ARROW, b"\x93NUMPY": NPY}
 
 
 def format_of(head: bytes) -> Format:

@@ -57,6 +57,14 @@ def archive(members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) ->
     return stream.getvalue()
 
 
+def ipc_file_of(table: Any, **options: Any) -> bytes:
+    """A table as an Arrow IPC file."""
+    stream = io.BytesIO()
+    with pa.ipc.new_file(stream, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return stream.getvalue()
+
+
 def stream_of(table: Any, **options: Any) -> bytes:
     """A table as an Arrow stream."""
     sink = io.BytesIO()
@@ -134,6 +142,8 @@ SOUND: dict[str, list[bytes]] = {
     ],
     "application/vnd.apache.arrow.stream": [
         stream_of(pa.table(COLUMNS)),
+        ipc_file_of(pa.table(COLUMNS)),
+        ipc_file_of(pa.table(COLUMNS), compression="zstd"),
         stream_of(pa.table({"width": ROWS[:, 0], "height": pa.array(range(8), pa.int8()), "y": LABELS})),
         stream_of(repeated("red", 8)),
     ],

@@ -13,9 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from pyarrow import feather
 
 from melm.tables import arrow
 from melm.tables.arrow import ArrowError, NotArrow
+from melm.tables.files import ARROW, format_of
 from tests.fuzz.bodies import parquet_of, stream_of
 
 DAY, OTHER = dt.date(2024, 1, 10), dt.date(2024, 1, 5)
@@ -65,6 +67,16 @@ def test_every_type_in_a_stream() -> None:
     table = pa.table({name: column for name, (column, _) in columns.items()})
     check(arrow.read_stream(stream_of(table)), columns)
     check(arrow.read_stream(stream_of(pa.concat_tables([table.slice(0, 1), table.slice(1)]))), columns)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_every_type_in_an_ipc_file(compression: str) -> None:
+    """Feather, as pandas and polars write it."""
+    table = pa.table({name: column for name, (column, _) in COLUMNS.items()})
+    file = io.BytesIO()
+    feather.write_feather(table, file, compression=compression, chunksize=2)
+    assert format_of(file.getvalue()[:100]) is ARROW
+    check(arrow.read_stream(file.getvalue()), COLUMNS)
 
 
 def test_every_type_in_a_file() -> None:
