@@ -24,7 +24,7 @@ def meta_of(fit: FitRecord) -> str:
     return f"melm:{{{TENANT}}}:fit:{fit.id}:meta"
 
 
-@pytest.mark.scenario(24, "a record of a version that workers do not know")
+@pytest.mark.scenario(24, "a fit stored by another version, which workers leave waiting")
 @pytest.mark.parametrize("version", [FIT_VERSION + 1, pytest.param(0, marks=pytest.mark.faults)])
 def test_an_unknown_version_is_left_to_others_and_said(tmp_path: Path, version: int) -> None:
     """It is no reason to end as one that consumes no more would."""

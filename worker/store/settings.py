@@ -17,7 +17,10 @@ def setting(default: Any, meaning: str, least: int = 0) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """One field per variable: `lease_seconds` is read from `MELM_LEASE_SECONDS`. Zero for a lifetime means forever."""
+    """What API processes and workers both read from the environment: `lease_seconds` from `MELM_LEASE_SECONDS`.
+
+    Zero for a lifetime means forever. `service.settings.ServiceSettings` adds what only the API needs.
+    """
 
     redis_url: str = setting("redis://127.0.0.1:6379/0", "The URL of the Redis server: redis://, rediss:// or unix://.")
     store_timeout_seconds: float = setting(
@@ -47,7 +50,7 @@ class Settings:
     turn_seconds: float = setting(0.25, "How long a process stays with one fit while other fits of its tenant wait.")
     window: int = setting(8, "The largest number of leases of one fit at the same time.", least=1)
     max_attempts: int = setting(3, "How often a unit may crash its process before it counts as failed.", least=1)
-    max_tenant_bytes: int = setting(0, "Bytes per tenant; zero means half of the store if there are several tenants.")
+    max_tenant_bytes: int = setting(0, "Bytes per tenant. Zero: half of the store with several tenants, no limit with one.")
     max_datasets: int = setting(10_000, "Datasets per tenant; more are refused.")
     max_models: int = setting(10_000, "Models per tenant; more are refused.")
     max_aliases: int = setting(1_000, "Aliases per tenant; more are refused.")
