@@ -50,7 +50,9 @@ class Settings:
     turn_seconds: float = setting(0.25, "How long a process stays with one fit while other fits of its tenant wait.")
     window: int = setting(8, "The largest number of leases of one fit at the same time.", least=1)
     max_attempts: int = setting(3, "How often a unit may crash its process before it counts as failed.", least=1)
-    max_tenant_bytes: int = setting(0, "Bytes per tenant. Zero: half of the store with several tenants, no limit with one.")
+    max_tenant_bytes: int = setting(
+        0, "Bytes per tenant. Zero: half of the store with several tenants, no limit with one."
+    )
     max_datasets: int = setting(10_000, "Datasets per tenant; more are refused.")
     max_models: int = setting(10_000, "Models per tenant; more are refused.")
     max_aliases: int = setting(1_000, "Aliases per tenant; more are refused.")
