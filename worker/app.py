@@ -10,6 +10,9 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ[_name] = "1"
 
+import logging
+import signal
+import threading
 from contextlib import suppress
 from typing import Any
 
@@ -29,6 +32,8 @@ from worker.store.errors import ContractError
 from worker.store.process import identity
 from worker.store.settings import Settings
 from worker.tasks import add_tasks
+
+logger = logging.getLogger(__name__)
 
 
 def worker_settings(settings: Settings) -> dict[str, Any]:
@@ -82,11 +87,21 @@ def create_app(settings: Settings, library: Library) -> Celery:
 
     def stop(**_: Any) -> None:
         family.stop()
+        # A child in a long call of a C function, or a hung consumer, would keep the worker from ending.
+        late = threading.Timer(settings.stop_seconds, end_now)
+        late.daemon = True
+        late.start()
 
     signals.worker_process_init.connect(begin_child, weak=False)
     signals.worker_ready.connect(begin_parent, weak=False)
     signals.worker_shutting_down.connect(stop, weak=False)
     return app
+
+
+def end_now() -> None:
+    """Kill this worker: its children end with it, and other workers take over their leases."""
+    logger.critical("the worker did not stop in time; killed")
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run_worker(settings: Settings, library: Library) -> None:

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import redis
 
 from tests.faults.deployment import NEVER, TENANT, Deployment, deployment
 from tests.servers import wait_until
-from tests.worker.samples import two_blobs
+from tests.worker.samples import submission, two_blobs
+from worker.engine import open_engine
 from worker.store.errors import NotFound, StoreFull, StoreUnavailable
 from worker.store.records import Status
+from worker.store.settings import Settings
 
 
 @pytest.mark.scenario(7, "server killed for {away_seconds:g} s")
@@ -70,8 +73,9 @@ def test_a_frozen_server_costs_time_only(tmp_path: Path) -> None:
         deployed.server.process.send_signal(signal.SIGSTOP)
         thaw = threading.Timer(15, deployed.server.process.send_signal, [signal.SIGCONT])
         thaw.start()
-        with pytest.raises(StoreUnavailable):
-            deployed.submit()
+        settings = Settings(redis_url=deployed.server.url, **deployed.settings)
+        with closing(open_engine(settings)) as impatient, pytest.raises(StoreUnavailable):
+            impatient.fits.submit(TENANT, submission(deployed.dataset))
         thaw.join()
         deployed.fault()
         deployed.wait_for_end(fit, 60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -112,3 +113,25 @@ def test_a_process_that_has_taken_much_memory_is_replaced_between_fits(
     names = [path.name.split() for path in trace.iterdir()]  # fit, unit, process, time
     assert len({(name[0], name[-2]) for name in names}) == len(fits)
     assert len({name[-2] for name in names}) == n_processes
+
+
+def test_a_worker_that_cannot_stop_is_killed_with_its_processes(tmp_path: Path) -> None:
+    """And its unit is given to another worker once its lease has ended."""
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    with redis_server(tmp_path / "redis") as server:
+        store = open_engine(Settings(redis_url=server.url))
+        asked = submission(
+            stored_dataset(store, "default"), trace=str(trace), n_starts=1, seconds=300, stuck=["search 0"]
+        )
+        store.fits.submit("default", asked)
+        options: dict[str, Any] = {"module": "tests.worker.stand_in", "worker_processes": 1, "stop_seconds": 0.5}
+        with worker_process(server.url, tmp_path / "log", lease_seconds=1, renew_seconds=0.3, **options) as worker:
+            wait_until(lambda: [*trace.iterdir()])
+            children = worker.children()
+            assert worker.terminate() == -signal.SIGKILL
+            wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
+            assert "did not stop in time" in worker.log.read_text()
+            worker.start()
+            wait_until(lambda: len([*trace.iterdir()]) == 2)
+        store.close()

@@ -41,6 +41,9 @@ class Settings:
     sweep_seconds: float = setting(5.0, "Sweep interval: how often API processes and workers look for lost work.")
     cancel_poll_seconds: float = setting(0.5, "How often a worker checks whether its units were canceled.")
     kill_seconds: float = setting(5.0, "How long a canceled unit may continue before its process is killed.")
+    stop_seconds: float = setting(
+        30.0, "How long a worker may take to stop after SIGTERM before it is killed. Others run its units again."
+    )
     unit_seconds: float = setting(
         1800.0, "Unit timeout: a unit that runs longer without a pause is stopped and counts as failed."
     )

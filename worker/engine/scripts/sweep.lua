@@ -15,6 +15,8 @@ if a.judge_leases then
       redis.call('ZREM', LEASE_ENDS, process)
     end
   end
+elseif redis.call('EXISTS', shared('sweeping')) == 1 then -- somebody who may judge leases has just swept
+  return { 'not now', 0 }
 end
 for _, each in ipairs(redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', at, 'LIMIT', 0, 1000)) do
   select_fit(each:match('^(.*)\n(.*)$'))
