@@ -30,8 +30,10 @@ from melm.objective.beyond import divergence_on
 from melm.typing import Array
 
 N_STARTS, N_FEATURES, FILE_ROWS = 16, 30, 1_000_000
+GROUP_ROWS = 50_000
 GIGABYTE = 1e9
 NETWORK = 1.25e8  # bytes a second
+ALLOCATOR = {"distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**30}  # as docs/beyond-memory.md says
 TASK = 1e-3  # seconds that Dask's scheduler takes for a task, as its documentation has it at most
 
 
@@ -55,7 +57,8 @@ def write_rows(folder: Path, n_rows: int) -> None:
         X[:, 6] *= 1 + y
         X = X @ mixing
         columns = {f"x{j}": X[:, j] for j in range(N_FEATURES)}
-        pq.write_table(pa.table({**columns, "y": y}), folder / f"{number:03}.parquet", compression="none")
+        path = folder / f"{number:03}.parquet"
+        pq.write_table(pa.table({**columns, "y": y}), path, compression="none", row_group_size=GROUP_ROWS)
 
 
 def fit(X: Any, y: Any) -> MELM:
@@ -207,6 +210,7 @@ def timed(run: Callable[[], MELM]) -> tuple[MELM, float, float]:
 
 def on_cluster(folder: Path, n_rows: int, n_workers: int) -> Run:
     """The fit of the rows of the files, in blocks as they are read from files, by so many workers of one thread."""
+    import dask
     from dask import array
     from dask.delayed import delayed
     from distributed import Client, LocalCluster
@@ -214,6 +218,7 @@ def on_cluster(folder: Path, n_rows: int, n_workers: int) -> Run:
     size = block_rows(N_FEATURES)
     sizes = [min(size, n_rows - begin) for begin in range(0, n_rows, size)]
     with (
+        dask.config.set(ALLOCATOR),
         tempfile.TemporaryDirectory(prefix="melm-bench-") as scratch,
         LocalCluster(
             n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", local_directory=scratch
@@ -243,7 +248,8 @@ def read_block(folder: str, begin: int, size: int) -> tuple[Array, Any]:
         file = Path(folder) / f"{begin // FILE_ROWS:03}.parquet"
         offset = begin % FILE_ROWS
         taken = min(size, FILE_ROWS - offset)
-        table = pq.read_table(file).slice(offset, taken)
+        groups = range(offset // GROUP_ROWS, -(-(offset + taken) // GROUP_ROWS))
+        table = pq.ParquetFile(file).read_row_groups(list(groups)).slice(offset % GROUP_ROWS, taken)
         parts.append(np.column_stack([table[f"x{j}"].to_numpy() for j in range(N_FEATURES)]))
         labels.append(table["y"].to_numpy())
         begin, size = begin + taken, size - taken
