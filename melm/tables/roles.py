@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from melm.tables.encoding import enough_rows
 from melm.tables.table import NO_CATEGORY, Codes, Table
 from melm.typing import Array
 
 MAX_LABEL_LENGTH = 1_000  # an array of text takes as much memory for each label as for the longest
 MANY_ROWS = 10  # with fewer rows, it means nothing that all values differ
 MANY_VALUES = 20  # so many that they are likely people or places, not categories
+VERY_MANY_VALUES = 100  # if none of so many is frequent, nothing of the column becomes a feature
 WHOLE_NUMBER = re.compile("-?(0|[1-9][0-9]{0,999})")  # neither 007 nor a number of thousands of digits
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no)$|(?<=[a-z])I[Dd]$")
 MAX_DIGITS = 16  # characters of a whole number, sign included, that float64 certainly represents
@@ -161,6 +163,8 @@ def propose(table: Table, name: str) -> Proposal:
         return Proposal(Role.CATEGORICAL, f"yes or no{_count_missing(missing)}")
     if n_distinct > MANY_VALUES and n_distinct > n_present / 2:
         return Proposal(Role.IGNORE, f"text with {n_distinct} values in {n_present} rows: too many to be categories")
+    if n_distinct > VERY_MANY_VALUES and _most_frequent(table, name) < enough_rows(len(table)):
+        return Proposal(Role.IGNORE, f"text with {n_distinct} values, each in too few rows to be a category")
     return Proposal(Role.CATEGORICAL, f"text with {n_distinct} values")
 
 
@@ -168,6 +172,12 @@ def is_yes_or_no(categories: Collection[str]) -> bool:
     """Whether a column holds two words, one for yes and one for no."""
     words = {value.lower() for value in categories}
     return len(categories) == 2 and words in YES_AND_NO
+
+
+def _most_frequent(table: Table, name: str) -> int:
+    """In how many rows the most frequent value of a column of text is."""
+    codes = table.text(name)[0]
+    return int(np.bincount(codes[codes != NO_CATEGORY]).max())
 
 
 def _count_missing(missing: npt.NDArray[np.bool_]) -> str:
