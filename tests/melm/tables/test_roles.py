@@ -47,7 +47,7 @@ def test_roles_are_proposed_with_a_reason(name: str, role: Role, word: str) -> N
 @pytest.mark.parametrize(("most_frequent", "role"), [(4, Role.IGNORE), (40, Role.CATEGORICAL)])
 def test_many_values_of_which_none_is_frequent_make_no_category(most_frequent: int, role: Role) -> None:
     """Such as the registrations of planes: all of them would be "other", which says nothing."""
-    planes: list[Cell] = [f"N{i % 110}" for i in range(440)] + ["N0"] * (most_frequent - 4)
+    planes: list[Cell] = [*(f"N{i % 110}" for i in range(440)), *["N0"] * (most_frequent - 4)]
     assert assign_roles(Table.of_cells({"plane": planes}))["plane"].role is role
 
 
