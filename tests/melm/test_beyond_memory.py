@@ -419,7 +419,7 @@ NAMED = [pd.DataFrame(block, columns=["u", "v"]).assign(kind=own) for block, own
             "Row 1 of block 1 holds nan in column",
         ),
         (frame_of(NAMED[0], NAMED[1].assign(v="text")), "kind", "Block 1 holds object where numbers are expected"),
-        (frame_of(NAMED[0].assign(v="text")), "kind", "numbers, which 'v' is not"),
+        (frame_of(NAMED[0].assign(v="text")), "kind", "must be numeric; column 'v' is not"),
         (frame_of(*NAMED), "species", "no column 'species' among 'u', 'v', 'kind'"),
     ],
 )

@@ -194,7 +194,7 @@ def test_scripts_make_only_the_moves_of_the_table(
 ) -> None:
     fit, _ = store.fits.submit(tenant, submission(stored_dataset(store, tenant)))
     server.client.hset(f"melm:{{{tenant}}}:fit:{fit.id}:meta", "status", before)
-    step = script("renew").split("-- A process still")[0] + f"move('{after}') return get('status')"
+    step = script("renew").split("-- Renew the lease")[0] + f"move('{after}') return get('status')"
     call = server.client.register_script(step)
     arguments = {"keys": [], "args": [f'{{"tenant": "{tenant}", "fit": "{fit.id}"}}']}
     if after in MOVES[before]:
