@@ -36,9 +36,10 @@ def fit(page: Page, n_starts: int = 2, folds: int = 2) -> None:
 
 
 def see_result(page: Page) -> None:
-    """Wait for picture and held-out score."""
+    """Wait for the held-out score, and for the picture with all its rows, which replaces the first one."""
     expect(page.get_by_role("heading", name="Rows it has not seen")).to_be_visible(timeout=FIT_TIMEOUT)
     expect(page.locator(".frame .stage")).to_be_visible()
+    expect(page.locator(".picture[aria-busy]")).to_have_count(0)
 
 
 def fit_sample(page: Page, url: str, name: str, *, dimensions: int = 2) -> None:

@@ -56,7 +56,8 @@ export class Picture {
     this.firstChoice = plot.n_components === 3 ? "space" : 0;
     const view = this.choices.map(([value]) => value).find((value) => String(value) === said.view);
     this.choose(view ?? this.firstChoice);
-    this.ready = this.load();
+    this.node.setAttribute("aria-busy", "true");
+    this.ready = this.load().finally(() => this.node.removeAttribute("aria-busy"));
   }
 
   // Loads all rows and their values.
@@ -64,7 +65,9 @@ export class Picture {
     this.features = await this.source.features();
     if (this.isDisposed || !this.features) return;
     this.seen = projectedRows(this.features, this.model);
+    const isFocused = this.frame.contains(document.activeElement);
     this.choose(this.choice);
+    if (isFocused) this.frame.querySelector("canvas")?.focus();
     this.table = await this.source.table();
     if (this.isDisposed) return;
     if (this.said.color) this.colorBy(this.said.color);
