@@ -48,10 +48,13 @@ def model_of(api: Api, key: str) -> str:
 
 
 def memory(pid: int, name: str = "VmRSS") -> int:
-    """What a process holds in memory, in bytes; `VmHWM` is the most that it ever held."""
-    found = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    assert found is not None
-    return int(found[1]) << 10
+    """The memory of a process in bytes, 0 once it has ended; `VmHWM` is the most that it ever held."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
+    return 0 if found is None else int(found[1]) * 1024  # a process that waits for its parent has no such line
 
 
 @contextmanager
