@@ -102,15 +102,15 @@ async def answer(
     if record.is_active:
         headers["Retry-After"] = str(min(max(round((record.eta_seconds or 0) / 4), 1), 30))
     status = 202 if accepted and record.is_active else 200
-    detail = await run_in_threadpool(status_detail, context, record)
+    detail = await run_in_threadpool(status_detail, context) if record.status is Status.QUEUED else None
     content = FitOut.of(record, reused=reused, status_detail=detail).model_dump_json()
     return Response(content, status, headers, "application/json")
 
 
-def status_detail(context: Context, record: FitRecord) -> str | None:
+def status_detail(context: Context) -> str | None:
     """What a queued fit waits for, if known. An unavailable store is ignored here: the fit itself was already read."""
     with suppress(StoreUnavailable):
-        if record.status is Status.QUEUED and not context.pulse.health().workers:
+        if not context.pulse.health().workers:
             return "waiting: no worker is alive"
     return None
 
